@@ -114,6 +114,20 @@ const axiosWithoutNode: Bun.BunPlugin = {
   },
 };
 
+/**
+ * The gateway's metrics are its own: the library's figures of the process bring all of
+ * OpenTelemetry's interface with them, which half of what the library loads is.
+ */
+const metricsWithoutDefaults: Bun.BunPlugin = {
+  name: 'prom-client without its default metrics',
+  setup(build) {
+    build.onLoad({ filter: /\/prom-client\/lib\/(?:defaultMetrics|pushgateway|cluster)\.js$/ }, () => ({
+      contents: 'module.exports = {};',
+      loader: 'js',
+    }));
+  },
+};
+
 type Bundle = { outfile: string; order: string | null; target?: string; publicKey?: string };
 
 async function bundle({ outfile, order, target, publicKey = '' }: Bundle): Promise<void> {
@@ -133,7 +147,7 @@ async function bundle({ outfile, order, target, publicKey = '' }: Bundle): Promi
     bytecode: true,
     // The framework imports it for a kind of upload that no route has.
     external: ['file-type'],
-    plugins: [axiosWithoutNode],
+    plugins: [axiosWithoutNode, metricsWithoutDefaults],
     compile: {
       outfile,
       // Code that a start runs once is not worth compiling. `serve` ends this when it is up.

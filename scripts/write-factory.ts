@@ -86,14 +86,18 @@ export function renderFactory(plugins: readonly FactoryPlugin[], hash: string): 
     "import type { FactoryPlugin } from '../../src/plugins/index.ts';",
     '',
     `const packed = '${packed}';`,
-    'const unpacked = new TextDecoder().decode(Bun.zstdDecompressSync(Buffer.from(packed, "base64")));',
-    'const sources = JSON.parse(unpacked) as string[];',
+    '/** Unpacked when a plugin is first run or shown: no start needs them. */',
+    'let sources: string[] | undefined;',
+    'const sourceAt = (index: number): string => {',
+    '  sources ??= JSON.parse(Buffer.from(Bun.zstdDecompressSync(Buffer.from(packed, "base64"))).toString()) as string[];',
+    '  return sources[index] as string;',
+    '};',
     '',
     // Its values were FactoryPlugins when they were written. Where the type has changed since, the
     // next build writes them again: the old ones need no check of types.
     'const plugins: unknown[] = [',
     ...plugins.map(({ source: _, ...plugin }, index) => {
-      return `  { ${renderMembers(plugin)}, "source": sources[${index}] as string },`;
+      return `  { ${renderMembers(plugin)}, get source() { return sourceAt(${index}); } },`;
     }),
     '];',
     'export const factoryPlugins = plugins as readonly FactoryPlugin[];',

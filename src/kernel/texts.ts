@@ -93,14 +93,17 @@ export function findNearest(name: string, known: Iterable<string>, maxEdits: num
   let least = Math.min(maxEdits, Math.floor(name.length / 2)) + 1;
   for (const one of known) {
     if (Math.abs(one.length - name.length) >= least) continue;
-    const edits = countEdits(name.toLowerCase(), one.toLowerCase());
+    const edits = countEdits(name.toLowerCase(), one.toLowerCase(), least);
     if (edits < least) [found, least] = [one, edits];
   }
   return found;
 }
 
-/** Edits of single letters between two short texts (Wagner and Fischer, 1974). */
-function countEdits(a: string, b: string): number {
+/**
+ * Edits of single letters between two short texts (Wagner and Fischer, 1974); counts to `end` only,
+ * since most names differ from the first letters on.
+ */
+function countEdits(a: string, b: string, end: number): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
@@ -108,6 +111,7 @@ function countEdits(a: string, b: string): number {
       const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
       next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
     }
+    if (Math.min(...next) >= end) return end;
     row = next;
   }
   return row[b.length] ?? 0;

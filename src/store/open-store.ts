@@ -135,7 +135,7 @@ async function pending({ databaseUrl, dataDir }: StoreOptions, dryRun = false): 
 }
 
 async function migrate(options: StoreOptions): Promise<string[]> {
-  const names = options.databaseUrl === '' ? migrateSqlite(options) : await runPostgres(options);
+  const names = await (options.databaseUrl === '' ? migrateSqlite(options) : runPostgres(options));
   if (names.length > 0) options.logger.info({ migrations: names }, 'migrated the database');
   return names;
 }

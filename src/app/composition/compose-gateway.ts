@@ -10,12 +10,11 @@ import { startMemoryRelease } from '../../operations/watches/release-memory.ts';
 import { createPageRelease } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
 import type { CountRequest } from '../../surfaces/index.ts';
-import { listeningAddress } from '../config/node-address.ts';
+import { listeningAddress, servesTls } from '../config/node-address.ts';
 import { cleanUpConfig, quietHours, retentionSettings } from '../config/room-settings.ts';
 import { composeHttp } from './compose-http.ts';
 import { composeServices } from './compose-services.ts';
 import { startTaskRooms } from './compose-tasks.ts';
-import { openCertificate } from './open-certificate.ts';
 import type { DomainServices, Foundation, Services } from './types.ts';
 
 /** How long a shutdown waits for running polls before it frees their leases. */
@@ -58,7 +57,9 @@ export async function composeGateway(foundation: Foundation, isDrained: () => bo
   let { port } = config;
   const listeners: Listening[] = [];
   let isDraining = false;
-  const certificate = openCertificate(foundation, services, listeners);
+  const certificate = servesTls(config)
+    ? (await import('./open-certificate.ts')).openCertificate(foundation, services, listeners)
+    : undefined;
   const { http, settingsService, demo } = composeHttp(foundation, services, {
     port: () => port,
     outOfService: () => {

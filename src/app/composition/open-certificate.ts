@@ -29,12 +29,12 @@ type WatchedCertificate = {
   stop(): Promise<void>;
 };
 
-/** The source that the settings name; undefined where the gateway does not serve HTTPS itself. */
+/** The source that the settings name. Call it only where the gateway serves HTTPS itself. */
 export function openCertificate(
   foundation: Foundation,
   services: Pick<DomainServices, 'upstream'>,
   listeners: readonly Listening[],
-): CertificateSource | undefined {
+): CertificateSource {
   const { config, clock, logger } = foundation;
   let end: number | undefined;
   const note = ({ cert }: Certificate): void => {
@@ -44,7 +44,6 @@ export function openCertificate(
     for (const each of listeners) each.renew(renewed);
     note(renewed);
   };
-  if (config.acmeDomains.length === 0 && config.tlsCert === '') return undefined;
   const source =
     config.acmeDomains.length > 0
       ? openAcme(foundation, services, serve)

@@ -68,7 +68,7 @@ export async function startGateway(deps: {
     recordTiming('sandbox_begun_ms');
 
     const { openStore } = await import('../../store/index.ts');
-    const store = await openStore({
+    const opening = openStore({
       databaseUrl: config.databaseUrl,
       poolUrl: config.databasePoolUrl,
       dataDir,
@@ -77,6 +77,9 @@ export async function startGateway(deps: {
       logger,
       exclusive: true,
     });
+    // Most of the program is loaded while the disk takes a new database.
+    const loading = import('./compose-gateway.ts');
+    const store = await opening;
     shutdown.add('store', () => store.close());
     recordTiming('store_ms');
 
@@ -103,7 +106,7 @@ export async function startGateway(deps: {
     // commit of a new file waits for the disk three times.
     if (store.dialect === 'postgres') await announce();
 
-    const { composeGateway } = await import('./compose-gateway.ts');
+    const { composeGateway } = await loading;
     const isDrained = () => presence?.isDrained() === true;
     const composed = await composeGateway(
       {

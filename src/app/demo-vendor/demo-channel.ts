@@ -2,7 +2,7 @@ import { type Channels, channelErrors, TASK_PLUGIN_TYPE } from '../../channels/i
 import { type Clock, createSemaphore, type Logger, randomToken, type SecretBox } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import type { ChannelRecord, Store } from '../../store/ports/index.ts';
-import { createDemoVendor, type DemoVendor } from './index.ts';
+import type { DemoVendor } from './index.ts';
 
 const PLUGIN = 'demo';
 /**
@@ -62,6 +62,7 @@ export function createDemoChannel(deps: {
       return address;
     }
     await stopVendor();
+    const { createDemoVendor } = await import('./index.ts');
     const created = createDemoVendor({ clock, key });
     const port = readPort(address);
     const started = await created.start(port).catch((error) => {

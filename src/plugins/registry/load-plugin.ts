@@ -119,7 +119,15 @@ export function loadPlugin(deps: {
   };
   const { countedAs = key } = deps;
   const isServing = deps.layer !== 'development';
-  const module: SandboxModule = { key: countedAs, version, source: compiled.source, sourceHash: compiled.sourceHash };
+  // Factory plugins unpack their source when it is first read, which no start should.
+  const module: SandboxModule = {
+    key: countedAs,
+    version,
+    get source() {
+      return compiled.source;
+    },
+    sourceHash: compiled.sourceHash,
+  };
 
   const logConsole = (hook: string, lines: readonly string[]): void => {
     for (const line of lines) deps.logger.debug({ task_plugin: 'console', hook }, `[plugin:${key}@${version}] ${line}`);
@@ -129,7 +137,9 @@ export function loadPlugin(deps: {
     key,
     version,
     sourceHash: compiled.sourceHash,
-    source: compiled.source,
+    get source() {
+      return compiled.source;
+    },
     layer: deps.layer,
     manifest,
     has: (hook) => findShape(findPath(hook), compiled.exports)?.type === 'function',

@@ -1,7 +1,8 @@
 import type { Dirent } from 'node:fs';
-import { closeSync, constants, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, fsync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { err, ok, type Result, randomAlnum, randomToken, sentence } from '../../kernel/index.ts';
 import type { FileFault, StoredFile } from '../ports/index.ts';
 
@@ -126,18 +127,45 @@ export function createFileOnce(path: string, content: Uint8Array): boolean {
   const descriptor = openSync(draft, 'wx', 0o600);
   try {
     try {
-      for (let written = 0; written < content.length; ) written += writeSync(descriptor, content, written);
+      writeWhole(descriptor, content);
       fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
     }
+    return linkOnce(draft, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** The same for a large file: other work goes on while the disk takes it. */
+export async function createLargeFileOnce(path: string, content: Uint8Array): Promise<boolean> {
+  const draft = `${path}.${randomToken(6)}`;
+  const descriptor = openSync(draft, 'wx', 0o600);
+  try {
+    try {
+      writeWhole(descriptor, content);
+      await promisify(fsync)(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    return linkOnce(draft, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+function writeWhole(descriptor: number, content: Uint8Array): void {
+  for (let written = 0; written < content.length; ) written += writeSync(descriptor, content, written);
+}
+
+function linkOnce(draft: string, path: string): boolean {
+  try {
     linkOrMoveNew(draft, path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
-  } finally {
-    rmSync(draft, { force: true });
   }
 }
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { type Migration, migrations, newSqliteDatabase } from '../../../migrations/index.ts';
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
 import { toStoreError } from '../drivers/errors.ts';
-import { createFileOnce } from '../files/write-file.ts';
+import { createLargeFileOnce } from '../files/write-file.ts';
 import {
   copySqliteFile,
   openSqliteFile,
@@ -49,9 +49,9 @@ export async function pendingSqlite(dataDir: string, dryRun = false): Promise<st
  * Runs the pending migrations, each in a transaction; copies the file first unless it is new.
  * Returns the names of those run.
  */
-export function migrateSqlite(options: MigrateOptions): string[] {
+export async function migrateSqlite(options: MigrateOptions): Promise<string[]> {
   prepareDataDir(options.dataDir);
-  if (createSqlite(options.dataDir, options.clock.unix())) return migrations.map(({ name }) => name);
+  if (await createSqlite(options.dataDir, options.clock.unix())) return migrations.map(({ name }) => name);
   prepareSqliteFile(options.dataDir);
   const file = openSqliteFile(options.dataDir, 'FULL');
   try {
@@ -154,12 +154,12 @@ const WRITE_AHEAD_LOG = 2;
  * Returns whether this call created it.
  * @throws `store.unavailable` when it cannot be written
  */
-function createSqlite(dataDir: string, now: number): boolean {
+async function createSqlite(dataDir: string, now: number): Promise<boolean> {
   const path = sqlitePath(dataDir);
   // A log that was left behind would be replayed into the new file.
   if ([path, `${path}-wal`, `${path}-journal`].some((name) => existsSync(name))) return false;
   try {
-    return createFileOnce(path, newDatabase(now));
+    return await createLargeFileOnce(path, newDatabase(now));
   } catch (error) {
     throw unwritableDataDir(dataDir, error);
   }
