@@ -150,7 +150,8 @@ async function bundle({ outfile, order, target, publicKey = '' }: Bundle): Promi
     plugins: [axiosWithoutNode, metricsWithoutDefaults],
     compile: {
       outfile,
-      // Code that a start runs once is not worth compiling. `serve` ends this when it is up.
+      // Code that a start runs once is not worth compiling. `serve` and sandbox processes end this
+      // when they are up.
       jitPolicy: START_JIT_POLICY,
       bytecodeOrder: order,
       // The executable must not read what lies in the folder that it is started in.

@@ -4,10 +4,10 @@
  */
 const argv = process.argv.slice(2);
 
-// The executable begins with a reluctant compiler (`scripts/build.ts`), which only a start of the
-// gateway gains from. Without a command it starts one too.
+// The executable begins with a reluctant compiler (`scripts/build.ts`), which only starts of the
+// gateway and of a sandbox process gain from; both end it. Without a command a gateway starts too.
 const [command = 'start'] = argv;
-if (command !== 'serve' && command !== 'start') Bun.unsafe.setJITPolicy(1);
+if (!['serve', 'start', '__sandbox'].includes(command)) Bun.unsafe.setJITPolicy(1);
 
 if (argv[0] === '__sandbox') {
   void import('./sandbox/child/run-child.ts').then((child) => child.runSandboxChild());

@@ -30,6 +30,8 @@ export async function runSandboxChild(): Promise<never> {
   const unfiltered = filterCalls();
   const hello: Hello = { ready: true, ...(unfiltered !== undefined && { unfiltered }) };
   socket.send(JSON.stringify(hello));
+  // What runs from here on runs often: `main.ts` says why it did not begin so.
+  Bun.unsafe.setJITPolicy(1);
 
   for (;;) {
     const { head, body } = socket.receive();
