@@ -173,7 +173,76 @@ async function givePosters(page: Page): Promise<void> {
 
 const readTiles = (page: Page) => page.locator('ul[aria-label=Tasks] button');
 
-testInFullRun('the gallery scrolls 2,000 pictures with at most 8 ms of work for a frame', async () => {
+type TileSize = { width: number; height: number; columns: number };
+
+const measureTile = (page: Page): Promise<TileSize> =>
+  page.evaluate(() => {
+    const list = document.querySelector('ul[aria-label=Tasks]') as HTMLElement;
+    const { width, height } = (list.querySelector('li') as HTMLElement).getBoundingClientRect();
+    return { width, height, columns: Math.round(list.clientWidth / width) };
+  });
+
+/**
+ * A page of nothing but such tiles, of which those on the screen are in the document: the least
+ * work that a browser on this machine has with them.
+ */
+async function openPlainList(page: Page, origin: string, size: TileSize) {
+  await page.setViewportSize(screens.desktop);
+  await page.goto('about:blank');
+  await page.evaluate(
+    ([from, { width, height, columns }]) => {
+      const gap = 12;
+      document.body.innerHTML = `<style>
+        ul { position: relative; margin: 0; height: ${Math.ceil(2200 / columns) * (height + gap)}px; list-style: none }
+        li { position: absolute; top: 0; width: ${width}px; height: ${height}px; contain: strict }
+        button { display: flex; flex-direction: column; width: 100%; height: 100%; padding: 0; overflow: hidden }
+        div { position: relative; flex: 1; width: 100%; min-height: 0 }
+        img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: cover }
+        p { height: 20px; margin: 0; overflow: hidden; white-space: nowrap; text-overflow: ellipsis }
+      </style><ul></ul>`;
+      const list = document.querySelector('ul') as HTMLElement;
+      const drawn = new Map<number, HTMLElement>();
+      Object.assign(window, {
+        drawPlainList() {
+          const first = (Math.floor(scrollY / (height + gap)) - 2) * columns;
+          const last = (Math.ceil((scrollY + innerHeight) / (height + gap)) + 2) * columns;
+          for (const [index, tile] of drawn) {
+            if (index >= first && index < last) continue;
+            tile.remove();
+            drawn.delete(index);
+          }
+          for (let index = Math.max(0, first); index < Math.min(2200, last); index += 1) {
+            if (drawn.has(index)) continue;
+            const tile = document.createElement('li');
+            tile.innerHTML = `<button><div><img src="${from}/icons/icon-192.png?plain=${index}" loading="lazy"
+              decoding="async" alt=""></div><p>a boat ${index}</p><p>demo-video</p><p>$0.10</p></button>`;
+            tile.style.transform = `translate(${(index % columns) * (width + gap)}px,
+              ${Math.floor(index / columns) * (height + gap)}px)`;
+            list.append(tile);
+            drawn.set(index, tile);
+          }
+          return drawn;
+        },
+      });
+    },
+    [origin, size] as const,
+  );
+  const scrollTo = (index: number, step: number) =>
+    page.evaluate(
+      async ([wanted, by]) => {
+        const { drawPlainList } = window as unknown as { drawPlainList(): Map<number, HTMLElement> };
+        for (let frame = 0; !drawPlainList().has(wanted) && frame < 3000; frame += 1) {
+          scrollBy(0, by);
+          await new Promise(requestAnimationFrame);
+        }
+      },
+      [index, step] as const,
+    );
+  await scrollTo(2000, 400);
+  return { page, scrollTo };
+}
+
+testInFullRun('the gallery scrolls 2,000 pictures with less than twice the work of a plain list', async () => {
   const { page } = await panel.openAs(ROOT, '/keys', { viewport: screens.desktop });
   await givePosters(page);
   await page.goto(`${panel.origin()}/tasks?layout=gallery&scope=all`);
@@ -192,16 +261,22 @@ testInFullRun('the gallery scrolls 2,000 pictures with at most 8 ms of work for 
     );
   // Loads them: what is measured then is scrolling.
   expect(await scrollTo(2000, 400)).toBeLessThan(80);
-  const rounds: number[] = [];
+  const plain = await openPlainList(await page.context().newPage(), panel.origin(), await measureTile(page));
+  const rounds: { own: number; bare: number }[] = [];
   for (const [index, step] of [
     [1200, -120],
     [2000, 120],
     [1200, -120],
   ] as const) {
-    rounds.push(usualFrame(await measureFrames(page, () => scrollTo(index, step))));
+    await page.bringToFront();
+    const own = usualFrame(await measureFrames(page, () => scrollTo(index, step)));
+    await plain.page.bringToFront();
+    const bare = usualFrame(await measureFrames(plain.page, () => plain.scrollTo(index, step)));
+    rounds.push({ own, bare });
   }
-  const measured = `95 % of frames within ${rounds.map((ms) => ms.toFixed(1)).join(', ')} ms of work`;
-  expect(Math.min(...rounds), measured).toBeLessThanOrEqual(8);
+  const measured = rounds.map(({ own, bare }) => `${own.toFixed(1)} ms instead of ${bare.toFixed(1)}`).join(', ');
+  console.log(measured);
+  expect(Math.min(...rounds.map(({ own, bare }) => own / bare)), measured).toBeLessThanOrEqual(2);
   const shift = await page.evaluate(
     () =>
       new Promise<number>((resolve) => {
