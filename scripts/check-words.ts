@@ -55,6 +55,10 @@ const forbidden: readonly { pattern: RegExp; use: string }[] = [
   { pattern: /\bseldom\b/, use: 'rarely' },
   { pattern: /\bin vain\b/, use: 'without success, for nothing' },
   { pattern: /^\s*(?:\/\*\*|\/\/) Of (?!course\b)/, use: 'a sentence with a subject' },
+  {
+    pattern: /\b(?:function|const) (?!(?:anyOf|oneOf|isOneOf|asOf)\b)[a-z]\w*Of\b/,
+    use: 'a verb or what it is for: readX, toX, xFor',
+  },
 ];
 
 /** What reads as translated in texts that people read, and how a native writer says it. */

@@ -58,7 +58,7 @@ async function readRoutes(walk: Walk, type: Type, at: string): Promise<void> {
     }
     const schemas: Record<string, object> = {};
     for (const [status, answer] of await walk.reader.members(response)) {
-      const schema = status === REFUSED ? undefined : await walk.reader.schemaOf(answer);
+      const schema = status === REFUSED ? undefined : await walk.reader.schemaFor(answer);
       if (schema) schemas[status] = schema;
     }
     if (Object.keys(schemas).length > 0) walk.answers[`${name} ${at}`] = schemas;

@@ -61,7 +61,7 @@ function createReader(root: string, { checker, program }: Project) {
       return symbols.flatMap(({ name }, i): [string, Type][] => (types[i] ? [[name, types[i]]] : []));
     },
     /** Undefined for a web `Response`: a file, a stream, a redirect. */
-    async schemaOf(type: Type): Promise<object | undefined> {
+    async schemaFor(type: Type): Promise<object | undefined> {
       if ((await type.getSymbol())?.name === 'Response') return undefined;
       return converter.toSchema(type, '');
     },

@@ -55,7 +55,7 @@ export async function checkKeptResults(outcome: KeptOutcome): Promise<Rule[]> {
     unkept.map(({ task_id, state, reason }) => `${task_id}: ${state} (${reason})`),
   );
   const kept = rows.filter(({ state }) => state === 'kept');
-  const unequal = kept.filter(({ sha256, upstream_task_id }) => sha256 !== vendor.digestOf(upstream_task_id));
+  const unequal = kept.filter(({ sha256, upstream_task_id }) => sha256 !== vendor.digestFor(upstream_task_id));
   say(
     'every result has the digest of the vendor’s file',
     `${kept.length}`,

@@ -106,7 +106,7 @@ export async function checkRules({ gateway, ordered, placed, vendor, receivers }
 
   const duplicates = Object.entries(await vendor.duplicates());
   const unseen = await Promise.all(
-    followed.map(async ({ task_id }) => ((await vendor.ordersOf(task_id)) === 1 ? '' : `${task_id} is not known`)),
+    followed.map(async ({ task_id }) => ((await vendor.countOrders(task_id)) === 1 ? '' : `${task_id} is not known`)),
   );
   say('the vendor saw each job at most once', `${vendor.answered.orders} orders`, [
     ...duplicates.map(([id, times]) => `${id}: ${times} times`),

@@ -7,7 +7,7 @@ const PIECE_BYTES = 1024 * 1024;
 export type FleetingVendor = {
   url: string;
   /** SHA-256 in hex of the file of a job. */
-  digestOf(jobId: string): string;
+  digestFor(jobId: string): string;
   answered: { downloads: number; gone: number };
   stop(): Promise<void>;
 };
@@ -63,7 +63,7 @@ export function startFleetingVendor({ bytes, linkMs }: { bytes: number; linkMs: 
   });
   return {
     url: `http://127.0.0.1:${server.port}`,
-    digestOf: (jobId) => common.copy().update(jobId).digest('hex'),
+    digestFor: (jobId) => common.copy().update(jobId).digest('hex'),
     answered,
     stop: () => server.stop(true),
   };

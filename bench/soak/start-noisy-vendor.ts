@@ -11,7 +11,7 @@ export type NoisyVendor = {
   /** How many orders arrived under each reference that has more than one. */
   duplicates(): Promise<Record<string, number>>;
   /** Orders that arrived under one reference: the public id of a task. */
-  ordersOf(reference: string): Promise<number>;
+  countOrders(reference: string): Promise<number>;
   /** What was answered, by kind. */
   answered: { busy: number; broken: number; garbage: number; orders: number; polls: number };
   stop(): Promise<void>;
@@ -55,7 +55,7 @@ export async function startNoisyVendor(): Promise<NoisyVendor> {
     url,
     answered,
     duplicates: async () => (await stats('')).duplicate_references as Record<string, number>,
-    ordersOf: async (reference) => Number((await stats(`?reference_id=${reference}`)).creates),
+    countOrders: async (reference) => Number((await stats(`?reference_id=${reference}`)).creates),
     stop: () => server.stop(true),
   };
 }

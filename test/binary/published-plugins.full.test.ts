@@ -192,7 +192,7 @@ describe('pictures', () => {
       body: form,
       headers: { authorization: `Bearer ${key}` },
     });
-  const formOf = (fields: [string, string | File][]) => {
+  const toForm = (fields: [string, string | File][]) => {
     const form = new FormData();
     for (const [name, value] of fields) form.append(name, value);
     return form;
@@ -215,7 +215,7 @@ describe('pictures', () => {
   test('several uploads and a mask reach the vendor as they came', async () => {
     const images: [string, File][] = ['one', 'two', 'three'].map((name) => ['image[]', png(`${name}.png`, name)]);
     const response = await edit(
-      formOf([
+      toForm([
         ['model', 'picture-1'],
         ['prompt', 'a "hat"'],
         ['n', '2'],
@@ -245,7 +245,7 @@ describe('pictures', () => {
       [2, 'image[]'],
     ] as const) {
       const files = Array.from({ length: count }, (_, at): [string, File] => ['image', png(`${at}.png`, `${at}`)]);
-      const response = await edit(formOf([['model', 'picture-1'], ['prompt', 'x'], ['size', ''], ...files]));
+      const response = await edit(toForm([['model', 'picture-1'], ['prompt', 'x'], ['size', ''], ...files]));
       expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
       const call = lastCall('/v1/images/edits');
       const form = await new Response(call.text, {

@@ -455,9 +455,9 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     ['a personal access token', () => `tgp_${'x'.repeat(40)}`],
     ['a tampered access token', (access: string) => `${access.slice(0, -3)}xxx`],
     ['its own refresh token', (_access: string, token: string) => token],
-  ])('logout: %s as bearer is ignored, the cookie decides', async (_what, bearerOf) => {
+  ])('logout: %s as bearer is ignored, the cookie decides', async (_what, readBearer) => {
     const session = await start();
-    const bearer = bearerOf(session.access, session.refresh);
+    const bearer = readBearer(session.access, session.refresh);
     const alone = await logOut(session, { bearer });
     expect(readData<unknown>(alone)).toEqual({ revoked_sid: null, cookie_cleared: true });
     await expectAlive(session);

@@ -64,7 +64,7 @@ type Order = [name: string, texts: readonly string[], order: () => Promise<unkno
 async function listDropped(orders: readonly Order[]): Promise<string[]> {
   const dropped: string[] = [];
   for (const [name, texts, order] of orders) {
-    const refused = await refusalOf(order);
+    const refused = await readRefusal(order);
     const isSent = texts.every((text) => seen[0]?.text.includes(text));
     if (!isSent && (seen.length > 0 || refused?.kind !== 'invalid')) dropped.push(name);
   }
@@ -86,9 +86,9 @@ function form(model: string, fields: readonly string[]): ClientRequest {
 
 const submit = (model: string, fields: readonly string[]) => send(form(model, fields));
 
-const send = (request: ClientRequest) => refusalOf(() => engine.surfaces.submitVideo(caller, 'r', request));
+const send = (request: ClientRequest) => readRefusal(() => engine.surfaces.submitVideo(caller, 'r', request));
 
-async function refusalOf(order: () => Promise<unknown>): Promise<AppError | undefined> {
+async function readRefusal(order: () => Promise<unknown>): Promise<AppError | undefined> {
   seen = [];
   return order().then(
     () => undefined,

@@ -111,13 +111,13 @@ test.concurrent.each(table.map((entry) => [entry.plugin, entry] as const))(
     lacks,
     nameAtVendor = model,
     fields,
-    key: keyOf = () => 'access|secret',
+    key: keyFor = () => 'access|secret',
   }) => {
     const server = answerFrom(vendor);
     vendors.set(plugin, server);
     const mine = `my-${plugin}`;
     const channel = await admin.call<{ type: number }>('POST', '/api/channel', {
-      ...{ name: mine, type, base_url: server.url.origin, key: keyOf(server.url.origin) },
+      ...{ name: mine, type, base_url: server.url.origin, key: keyFor(server.url.origin) },
       ...{ models: [mine], model_mapping: { [mine]: model } },
       ...(type === 61 ? { task_plugin_key: plugin } : {}),
     });

@@ -67,9 +67,9 @@ const describeAttachments = (opened: () => OpenedStore) => {
     engine.finishJobs();
     const startedMs = performance.now();
     const lived = startLivedTime();
-    const isOf = ({ payload }: (typeof receiver.received)[number]) =>
+    const concerns = ({ payload }: (typeof receiver.received)[number]) =>
       payload.data.task_id === taskId && payload.type === 'task.finished';
-    const notice = await until('the notice arrives', () => receiver.received.find(isOf));
+    const notice = await until('the notice arrives', () => receiver.received.find(concerns));
     return { payload: notice.payload, ms: performance.now() - startedMs, livedMs: lived.stop() };
   }
 

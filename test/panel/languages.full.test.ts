@@ -29,22 +29,22 @@ const panel = usePanel(async (root) => {
 });
 
 const languages = listLanguages();
-const tagOf = (language: string): string => readTexts(language)['language.tag'] ?? language;
+const tagFor = (language: string): string => readTexts(language)['language.tag'] ?? language;
 
 /** Switches by the menu, without a reload. */
 async function switchTo(page: Page, language: string): Promise<void> {
   const present = await page.evaluate(() => document.documentElement.lang);
-  if (present === tagOf(language)) return;
-  const known = languages.find((each) => tagOf(each) === present) ?? 'en';
+  if (present === tagFor(language)) return;
+  const known = languages.find((each) => tagFor(each) === present) ?? 'en';
   // On a phone the menu is in the drawer.
   await page.setViewportSize(screens.desktop);
   await page
     .locator('header')
     .getByRole('button', { name: readTexts(known)['app.language'], exact: true })
     .click();
-  await page.locator(`[role=menuitemradio][lang="${tagOf(language)}"]`).click();
+  await page.locator(`[role=menuitemradio][lang="${tagFor(language)}"]`).click();
   await until(`the page is in ${language}`, async () => {
-    return (await page.evaluate(() => document.documentElement.lang)) === tagOf(language);
+    return (await page.evaluate(() => document.documentElement.lang)) === tagFor(language);
   });
   await page.keyboard.press('Escape');
   await page.locator('[role=menu]').waitFor({ state: 'detached' });

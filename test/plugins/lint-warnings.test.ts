@@ -69,11 +69,11 @@ describe('a status that nobody knows is not a running task', () => {
     ],
     ['a default of a pattern', "const { status = 'IN_PROGRESS' } = job; return { status };", 'status'],
     ['a constant', 'return { status: MAP[job.s] || RUNNING };', 'MAP'],
-    ['a function', 'return { status: statusOf(job.s) };', 'MAP'],
+    ['a function', 'return { status: readStatus(job.s) };', 'MAP'],
   ];
   test.each(fallbacks)('%s is a warning', async (_what, body, place) => {
     const more = `const MAP = { done: 'SUCCESS' }; const RUNNING = 'IN_PROGRESS';
-function statusOf(s) { return MAP[s] || RUNNING; }`;
+function readStatus(s) { return MAP[s] || RUNNING; }`;
     expect(await findWarnings(parse(body, more))).toEqual([`status.fallback: ${place}`]);
   });
 
@@ -168,7 +168,7 @@ test('a driver hook that depends on the route of the client is a warning, a deco
   expect(
     await findWarnings(
       submit(
-        'const urlOf = (c) => { const { query } = c; return c.baseUrl + query.a; };\nexport function buildSubmitRequest(ctx) { return { url: urlOf(ctx) }; }',
+        'const readUrl = (c) => { const { query } = c; return c.baseUrl + query.a; };\nexport function buildSubmitRequest(ctx) { return { url: readUrl(ctx) }; }',
       ),
     ),
   ).toEqual(['driver.client_route: query']);

@@ -7,14 +7,14 @@ afterAll(() => sandbox.close());
 const runner = plugin(`
 const { hmac, sha256, bytes, base64 } = utils;
 export function run(name, args) { return utils[name].apply(null, args) }
-export function bytesOf(name, args) { return { kind: Object.prototype.toString.call(utils[name](...args)), list: Array.from(utils[name](...args)) } }
+export function describeBytes(name, args) { return { kind: Object.prototype.toString.call(utils[name](...args)), list: Array.from(utils[name](...args)) } }
 export function keyed(algorithm, key, message) { return hmac(algorithm, bytes(key, 'hex'), bytes(message, 'hex')) }
 export function chain() { 
   const inner = hmac({ algorithm: 'sha1', encoding: 'bytes' }, 'a', 'b');
   return [base64(hmac({ algorithm: 'sha1', encoding: 'bytes' }, inner, 'c')), hmac({ algorithm: 'sha1', encoding: 'base64' }, inner, 'c')];
 }
 export function sameOfLists() { return [sha256([97, 98, 99]), sha256(new Uint8Array([97, 98, 99])), sha256('abc')] }
-export function hashOf(size) { return sha256(new Uint8Array(size)) }
+export function hashBytes(size) { return sha256(new Uint8Array(size)) }
 export function grown(name, text, times) { return utils[name](text.repeat(times)) }
 export function spoofed() {
   const odd = Object.create(Uint8Array.prototype, { length: { value: 3 } });
@@ -79,11 +79,11 @@ describe('digests give published answers', () => {
   });
 
   test('bytes are a Uint8Array, or a list of numbers', async () => {
-    expect(await readResult(sandbox, runner, hook('bytesOf', ['bytes', ['aGk=', 'base64']]))).toEqual({
+    expect(await readResult(sandbox, runner, hook('describeBytes', ['bytes', ['aGk=', 'base64']]))).toEqual({
       kind: '[object Uint8Array]',
       list: [104, 105],
     });
-    expect(await readResult(sandbox, runner, hook('bytesOf', ['sha1', ['abc', 'bytes']]))).toMatchObject({
+    expect(await readResult(sandbox, runner, hook('describeBytes', ['sha1', ['abc', 'bytes']]))).toMatchObject({
       list: [...Buffer.from('a9993e364706816aba3e25717850c26c9cd0d89d', 'hex')],
     });
     const inner = new Bun.CryptoHasher('sha1', 'a').update('b').digest();
@@ -123,10 +123,10 @@ describe('digests give published answers', () => {
 
 describe('bounds', () => {
   test('huge bytes and texts are refused by their size, before any work', async () => {
-    expect(await readResult(sandbox, runner, hook('hashOf', [MEBIBYTE]))).toHaveLength(64);
+    expect(await readResult(sandbox, runner, hook('hashBytes', [MEBIBYTE]))).toHaveLength(64);
     const refused = async (name: string, args: unknown[]) =>
       (await catchFailure(sandbox.call(runner, hook(name, args)))).message;
-    expect(await refused('hashOf', [MEBIBYTE + 1])).toBe('sha256: the bytes are over the limit of 1048576');
+    expect(await refused('hashBytes', [MEBIBYTE + 1])).toBe('sha256: the bytes are over the limit of 1048576');
     expect(await refused('grown', ['urlEncodeRFC3986', '✓', MEBIBYTE + 1])).toContain('longer than the limit');
     expect(await refused('grown', ['bytes', '✓', MEBIBYTE / 2])).toContain('over the limit');
   });

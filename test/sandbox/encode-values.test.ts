@@ -97,7 +97,7 @@ describe('a plugin sees no difference', () => {
   afterAll(() => sandbox.close());
   const look = plugin(`
     export function back(value) { return value }
-    export function depthOf(value) {
+    export function measureDepth(value) {
       let depth = 0;
       for (let at = value; typeof at === 'object'; at = at[0]) depth++;
       return depth;
@@ -129,7 +129,7 @@ describe('a plugin sees no difference', () => {
   test('deep arguments arrive', async () => {
     for (const depth of [200, 300]) {
       const deep = JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`);
-      expect(await readResult(sandbox, look, hook('depthOf', [deep]))).toBe(depth);
+      expect(await readResult(sandbox, look, hook('measureDepth', [deep]))).toBe(depth);
     }
   });
 });

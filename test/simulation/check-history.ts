@@ -41,9 +41,9 @@ const RULES: Record<string, Rule> = {
     }
   },
 
-  'an order is sent once': ({ orders, jobsOf }, say) => {
+  'an order is sent once': ({ orders, jobsFor }, say) => {
     for (const { name, attempts, idempotencyKey } of orders) {
-      const jobs = jobsOf(name);
+      const jobs = jobsFor(name);
       if (jobs.length > 1) say(`${name} was bought as ${jobs.map(({ id, by }) => `${id} by ${by}`)}`);
       for (const [index, { outcome, beginMs, endMs }] of attempts.entries()) {
         const mayRepeat = typeof outcome === 'object' && 'code' in outcome && outcome.shouldRetry === true;
@@ -78,12 +78,12 @@ const RULES: Record<string, Rule> = {
       say(`the last task ended at ${tasksEndedMs / 1000} s, everything else at ${lastMs / 1000} s`);
   },
 
-  'a task succeeds only with its job': ({ books, jobOf, saidOf }, say) => {
+  'a task succeeds only with its job': ({ books, jobFor, statementsFor }, say) => {
     for (const task of books.tasks) {
-      const job = jobOf(task);
+      const job = jobFor(task);
       if (task.status !== 'SUCCESS') continue;
       if (!job || job.reference !== task.taskId) say(`${task.taskId} has the job ${JSON.stringify(job)}`);
-      else if (!saidOf(job).some(({ status, seenMs }) => status === 'succeeded' && seenMs !== undefined))
+      else if (!statementsFor(job).some(({ status, seenMs }) => status === 'succeeded' && seenMs !== undefined))
         say(`${task.taskId} succeeded before ${job.id} did`);
     }
   },
@@ -93,7 +93,7 @@ const RULES: Record<string, Rule> = {
       if (task.status !== 'FAILURE') continue;
       const job = [...history.vendor.jobs.values()].find(({ reference }) => reference === task.taskId);
       if (!job) continue;
-      const said = history.saidOf(job);
+      const said = history.statementsFor(job);
       const isKnown = said.some(
         ({ call, status, seenMs }) => call === 'submit' && status !== undefined && seenMs !== undefined,
       );
@@ -179,12 +179,15 @@ const RULES: Record<string, Rule> = {
     }
   },
 
-  'kept results are whole, or lost with a reason': ({ books, orderOf, jobOf, vendor, files, plan, deletedMs }, say) => {
+  'kept results are whole, or lost with a reason': (
+    { books, orderFor, jobFor, vendor, files, plan, deletedMs },
+    say,
+  ) => {
     for (const task of books.tasks) {
       if (deletedMs(task) !== undefined) continue;
       const rows = books.kept.filter(({ taskId }) => taskId === task.taskId);
-      const job = jobOf(task);
-      const isWanted = orderOf(task)?.keep === true && task.status === 'SUCCESS';
+      const job = jobFor(task);
+      const isWanted = orderFor(task)?.keep === true && task.status === 'SUCCESS';
       if (!isWanted && rows.length > 0) say(`nobody wanted a copy for ${task.taskId}: ${JSON.stringify(rows)}`);
       if (!isWanted || !job) continue;
       const video = rows.find(({ artifactKey }) => artifactKey === 'video');

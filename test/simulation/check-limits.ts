@@ -60,7 +60,7 @@ export const LIMIT_RULES: Record<string, Rule> = {
     }
   },
 
-  'who was told that a wait is over, or has left, buys nothing': ({ orders, jobsOf, plan }, say) => {
+  'who was told that a wait is over, or has left, buys nothing': ({ orders, jobsFor, plan }, say) => {
     for (const { name, surface, idempotencyKey, attempts } of orders) {
       if (surface !== 'native' || idempotencyKey !== null) continue;
       for (const [index, { outcome, beginMs, endMs }] of attempts.entries()) {
@@ -70,7 +70,7 @@ export const LIMIT_RULES: Record<string, Rule> = {
         // What was being sent when its client left goes on.
         const fromMs = isOver ? beginMs : endMs + TRANSIT_MS;
         const untilMs = attempts[index + 1]?.beginMs ?? Number.POSITIVE_INFINITY;
-        const job = jobsOf(name).find(({ createdMs }) => createdMs > fromMs && createdMs < untilMs);
+        const job = jobsFor(name).find(({ createdMs }) => createdMs > fromMs && createdMs < untilMs);
         if (job) say(`${name} was ${isOver ? 'told that its wait is over' : 'left alone'}, and bought ${job.id}`);
       }
     }

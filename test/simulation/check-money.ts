@@ -1,23 +1,23 @@
 import { type Facts, mayBeHeld, type Rule, sum } from './facts.ts';
 import { estimateRelay } from './plan-relays.ts';
-import { quotaPerSecond, ratioOf, USERS } from './prepared-world.ts';
+import { quotaPerSecond, ratioFor, USERS } from './prepared-world.ts';
 import type { LedgerLine } from './read-books.ts';
 import { nameAttempt } from './relay-clients.ts';
 
 /** What the specification says of balances, of quotas of keys, and of budgets. */
 export const MONEY_RULES: Record<string, Rule> = {
-  'sums are right': ({ books, orderOf, jobOf }, say) => {
+  'sums are right': ({ books, orderFor, jobFor }, say) => {
     for (const task of books.tasks) {
       const lines = books.lines.filter(({ taskId }) => taskId === task.taskId);
-      const { user = '', fate } = orderOf(task) ?? {};
-      const price = quotaPerSecond(jobOf(task)?.key) * ratioOf(user);
+      const { user = '', fate } = orderFor(task) ?? {};
+      const price = quotaPerSecond(jobFor(task)?.key) * ratioFor(user);
       const bill = task.status === 'SUCCESS' ? Math.round((fate?.usedSeconds ?? Number.NaN) * price) : 0;
       const charged = -sum(lines.map(({ amount }) => amount));
       if (charged !== bill || task.quota !== bill)
         say(`${task.taskId} is ${task.status}, says ${task.quota}, was charged ${charged}, and costs ${bill}`);
     }
     for (const { name, balance } of USERS) {
-      const lines = linesOf(books, name);
+      const lines = linesFor(books, name);
       const billed = sum(
         [
           ...books.tasks.filter(({ user, status }) => user === name && status === 'SUCCESS'),
@@ -42,7 +42,7 @@ export const MONEY_RULES: Record<string, Rule> = {
     const { ofKey } = facts.plan.relays;
     if (!ofKey) return;
     sayOverdrafts(facts, ofKey, say);
-    const spent = -sum(linesOf(facts.books, ofKey.user).map(({ amount }) => amount));
+    const spent = -sum(linesFor(facts.books, ofKey.user).map(({ amount }) => amount));
     const { left } = facts.books.keys.get(ofKey.user) ?? {};
     if (left !== ofKey.amount - spent)
       say(`the key of ${ofKey.user} has ${left} of ${ofKey.amount}, and spent ${spent}`);
@@ -52,7 +52,7 @@ export const MONEY_RULES: Record<string, Rule> = {
     const { budget } = facts.plan.queue;
     if (!budget) return;
     sayOverdrafts(facts, budget, say);
-    const spent = -sum(linesOf(facts.books, budget.user).map(({ amount }) => amount));
+    const spent = -sum(linesFor(facts.books, budget.user).map(({ amount }) => amount));
     if (facts.books.budgeted !== spent)
       say(`${budget.user} has spent ${spent}, and their budget says ${facts.books.budgeted}`);
   },
@@ -64,7 +64,7 @@ export const MONEY_RULES: Record<string, Rule> = {
       const own = [...orders, ...relays].filter(({ user }) => user === name);
       // A settlement may take a second more than was reserved.
       const asked = own.map((each) =>
-        'maxTokens' in each ? estimateRelay(each) : (each.seconds + 1) * quotaPerSecond(undefined) * ratioOf(name),
+        'maxTokens' in each ? estimateRelay(each) : (each.seconds + 1) * quotaPerSecond(undefined) * ratioFor(name),
       );
       const most = sum(own.map(({ attempts }, index) => attempts.length * (asked[index] ?? 0)));
       const least = Math.min(...limits.filter(({ user }) => user === name).map(({ amount }) => amount));
@@ -81,7 +81,7 @@ const NO_MONEY: ReadonlySet<string> = new Set(
   ['insufficient_quota', 'insufficient_key_quota', 'budget_exceeded'].map((code) => `billing.${code}`),
 );
 
-const linesOf = ({ lines }: Facts['books'], name: string): LedgerLine[] =>
+const linesFor = ({ lines }: Facts['books'], name: string): LedgerLine[] =>
   lines.filter(({ user, kind }) => user === name && kind !== 'grant');
 
 /**
@@ -91,7 +91,7 @@ const linesOf = ({ lines }: Facts['books'], name: string): LedgerLine[] =>
  */
 function sayOverdrafts(facts: Facts, { user, amount }: { user: string; amount: number }, say: (what: string) => void) {
   const { machines, relays } = facts.plan;
-  const lines = linesOf(facts.books, user);
+  const lines = linesFor(facts.books, user);
   const byTask = Map.groupBy(lines, ({ taskId }) => taskId);
   const most = (machines - 1) * relays.mostHeld;
   let left = amount;

@@ -84,14 +84,14 @@ export const QUEUE_RULES: Record<string, Rule> = {
     }
   },
 
-  'nobody waits past the bound': ({ plan, queueLooks, orderOf }, say) => {
+  'nobody waits past the bound': ({ plan, queueLooks, orderFor }, say) => {
     const slackMs = plan.isCalm ? 15 * SECOND : 8 * MINUTE;
     const firstMs = new Map<string, number>();
     for (const { atMs, waiting } of queueLooks) {
       for (const { taskId } of waiting) {
         const sinceMs = firstMs.get(taskId) ?? atMs;
         firstMs.set(taskId, sinceMs);
-        const order = orderOf({ taskId });
+        const order = orderFor({ taskId });
         const isShort = order !== undefined && isAttached(order);
         const boundMs = Math.min(plan.queue.maxWaitMs, isShort ? ATTACHED_MS : Number.POSITIVE_INFINITY);
         if (atMs - sinceMs > boundMs + slackMs && atMs - sinceMs < boundMs + slackMs + MINUTE)
@@ -179,7 +179,7 @@ export const QUEUE_RULES: Record<string, Rule> = {
     }
   },
 
-  'what waited and was not sent does not end as interrupted': ({ books, vendor, lifetimes, plan, orderOf }, say) => {
+  'what waited and was not sent does not end as interrupted': ({ books, vendor, lifetimes, plan, orderFor }, say) => {
     // The death of a process leaves behind what it was about to send, and a request may be lost.
     const mayBeLost =
       plan.rates.requestLost > 0 ||
@@ -188,12 +188,12 @@ export const QUEUE_RULES: Record<string, Rule> = {
     if (mayBeLost) return;
     for (const task of books.tasks) {
       if (task.waitingSince === 0 || !/interrupted/.test(task.failReason)) continue;
-      const order = orderOf(task)?.name;
+      const order = orderFor(task)?.name;
       if (!vendor.arrivals.some((arrival) => arrival.order === order)) say(`${order} ended as interrupted`);
     }
   },
 
-  'nobody sees that a vendor is full': ({ plan, orders, books, orderOf }, say) => {
+  'nobody sees that a vendor is full': ({ plan, orders, books, orderFor }, say) => {
     if (!plan.isCalm) return;
     for (const { name, attempts, surface } of orders) {
       for (const { outcome } of attempts) {
@@ -205,7 +205,7 @@ export const QUEUE_RULES: Record<string, Rule> = {
       }
     }
     for (const task of books.tasks) {
-      const order = orderOf(task);
+      const order = orderFor(task);
       const isOwn = order?.fate.end === 'failed' || order?.surface === 'native' || /cancelled/.test(task.failReason);
       const waitedMs = (task.finishTime - task.waitingSince) * SECOND;
       if (/within \d+ minute/.test(task.failReason) && waitedMs >= plan.queue.maxWaitMs - SECOND) continue;
@@ -271,10 +271,10 @@ type Wait = {
   job: { createdMs: number } | undefined;
 };
 
-function findWaits({ books, orderOf, vendor, endMs }: Facts): Wait[] {
+function findWaits({ books, orderFor, vendor, endMs }: Facts): Wait[] {
   const jobs = new Map([...vendor.jobs.values()].map((job) => [job.reference, job]));
   return books.tasks.flatMap((task) => {
-    const order = orderOf(task);
+    const order = orderFor(task);
     if (!order || task.waitingSince === 0) return [];
     const answer = order.attempts.find(() => answeredIds(order).has(task.taskId));
     const job = jobs.get(task.taskId);

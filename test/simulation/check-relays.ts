@@ -1,7 +1,7 @@
 import { drawImage, PIECE, type RelayArrival } from './chat-vendor.ts';
 import { type Facts, mayBeHeld, type Rule, sum } from './facts.ts';
 import { estimateRelay } from './plan-relays.ts';
-import { RELAY_ACCOUNTS, RELAY_PRICES, ratioOf } from './prepared-world.ts';
+import { RELAY_ACCOUNTS, RELAY_PRICES, ratioFor } from './prepared-world.ts';
 import type { BookedRelay } from './read-books.ts';
 import { nameAttempt, type PlacedRelay, type RelayAttempt } from './relay-clients.ts';
 
@@ -148,7 +148,7 @@ const findAnswer = (
 
 /** What the answer costs that the gateway has read. */
 function priceAnswer({ user, model, maxTokens, fate }: PlacedRelay, answer: RelayArrival): number {
-  const bill = (count: number): number => Math.round(count * RELAY_PRICES[model] * ratioOf(user));
+  const bill = (count: number): number => Math.round(count * RELAY_PRICES[model] * ratioFor(user));
   const { readPieces, hasReadUsage } = answer;
   if (model === 'chat-flat') return bill(1);
   if (model === 'draw') return bill(readPieces);

@@ -12,10 +12,10 @@ export type Rule = (history: Facts, say: Say) => void;
 
 /** A history, by what the rules look things up. */
 export type Facts = History & {
-  orderOf: (task: Pick<BookedTask, 'taskId'>) => PlacedOrder | undefined;
-  jobsOf: (order: string) => readonly Job[];
-  jobOf: (task: BookedTask) => Job | undefined;
-  saidOf: (job: Job) => readonly Statement[];
+  orderFor: (task: Pick<BookedTask, 'taskId'>) => PlacedOrder | undefined;
+  jobsFor: (order: string) => readonly Job[];
+  jobFor: (task: BookedTask) => Job | undefined;
+  statementsFor: (job: Job) => readonly Statement[];
   /** When its client asked to delete it; undefined: they did not. */
   deletedMs: (task: Pick<BookedTask, 'taskId'>) => number | undefined;
 };
@@ -49,10 +49,10 @@ export function gatherFacts(history: History): Facts {
   const deletions = orders.flatMap(({ removals }) => removals.filter(({ kind }) => kind === 'delete'));
   return {
     ...history,
-    orderOf: ({ taskId }) => byTask.get(taskId),
-    jobsOf: (order) => jobs.filter((job) => job.order === order),
-    jobOf: (task) => vendor.jobs.get(task.upstreamTaskId),
-    saidOf: ({ id }) => said.get(id) ?? [],
+    orderFor: ({ taskId }) => byTask.get(taskId),
+    jobsFor: (order) => jobs.filter((job) => job.order === order),
+    jobFor: (task) => vendor.jobs.get(task.upstreamTaskId),
+    statementsFor: ({ id }) => said.get(id) ?? [],
     deletedMs: ({ taskId }) => deletions.find((removal) => removal.taskId === taskId)?.beginMs,
   };
 }

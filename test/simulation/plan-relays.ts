@@ -5,7 +5,7 @@ import {
   RELAY_ACCOUNTS,
   RELAY_MODELS,
   RELAY_PRICES,
-  ratioOf,
+  ratioFor,
 } from './prepared-world.ts';
 import type { SeededRandom } from './random.ts';
 
@@ -119,7 +119,7 @@ export function estimateRelay(
 ): number {
   const most = account === undefined ? Math.max(...Object.values(RELAY_ACCOUNTS)) : RELAY_ACCOUNTS[account];
   const count = { chat: maxTokens ?? most ?? Number.NaN, 'chat-flat': 1, draw: images }[model];
-  return Math.round(count * RELAY_PRICES[model] * ratioOf(user));
+  return Math.round(count * RELAY_PRICES[model] * ratioFor(user));
 }
 
 function drawRelay(

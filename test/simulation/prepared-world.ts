@@ -59,7 +59,7 @@ export const CUSTOMERS: readonly [SimulatedUser, ...SimulatedUser[]] = [
 /** Chats with all nodes at once, on a balance for a few chats. */
 export const CHATTER: SimulatedUser = { name: 'fay', balance: 40_000, group: 'default', ratio: 1 };
 export const USERS = [...CUSTOMERS, CHATTER];
-export const ratioOf = (user: string): number => USERS.find(({ name }) => name === user)?.ratio ?? Number.NaN;
+export const ratioFor = (user: string): number => USERS.find(({ name }) => name === user)?.ratio ?? Number.NaN;
 
 /** The API key of a user, as its digest stands in the database. */
 export const keyHashFor = (user: string): string => sha256Hex(`key of ${user}`);

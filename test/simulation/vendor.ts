@@ -89,7 +89,7 @@ export type OrderFate = { durationMs: number; end: Job['end']; usedSeconds: numb
 /** A vendor that speaks the demo vendor's language, forgets, stammers and refuses. */
 export function createVendor(
   { world, faults, accounts }: { world: World; faults: Faults; accounts: Accounts },
-  fateOf: (order: string) => OrderFate,
+  fateFor: (order: string) => OrderFate,
 ): Vendor {
   const random: SeededRandom = world.random.fork();
   const jobs = new Map<string, Job>();
@@ -128,7 +128,7 @@ export function createVendor(
   }
 
   function show(job: Job, status: JobStatus) {
-    const { usedSeconds } = fateOf(job.order);
+    const { usedSeconds } = fateFor(job.order);
     return {
       id: job.id,
       status,
@@ -148,7 +148,7 @@ export function createVendor(
   function create({ body, from, headers }: WireRequest): WireAnswer {
     const given = JSON.parse(body) as { prompt: string; seconds: number; reference_id: string };
     const order = ORDER.exec(given.prompt)?.[0] ?? '';
-    const fate = fateOf(order);
+    const fate = fateFor(order);
     const about = { call: 'submit' as const, by: from.name, order, job: '' };
     const key = readKey(headers);
     const account = accounts.isShared ? 'one account' : nameAccount(key);
@@ -183,7 +183,7 @@ export function createVendor(
 
   function answerAbout(statement: Omit<Statement, 'atMs' | 'httpStatus'>, job: Job): WireAnswer {
     const status = stateToTell(job);
-    const seconds = fateOf(job.order).usedSeconds;
+    const seconds = fateFor(job.order).usedSeconds;
     return say(
       { ...statement, httpStatus: 200, status, seconds },
       { status: 200, body: JSON.stringify(show(job, status)) },
@@ -222,7 +222,7 @@ export function createVendor(
       .filter((job) => !isForgotten(job))
       .map((job) => {
         const status = stateToTell(job);
-        const seconds = fateOf(job.order).usedSeconds;
+        const seconds = fateFor(job.order).usedSeconds;
         const said = { ...about, order: job.order, job: job.id, httpStatus: 200, status, seconds };
         seen.push(say(said, { status: 200, body: '' }).onSeen ?? (() => {}));
         return show(job, status);

@@ -24,12 +24,12 @@ const bytes = (): number => {
 };
 
 describe('20,000 made-up addresses', () => {
-  test.each(Object.entries(FLOODS))('%s: take less than 5 MB', async (_name, addressOf) => {
+  test.each(Object.entries(FLOODS))('%s: take less than 5 MB', async (_name, addressFor) => {
     const counters = createMemoryCounters();
     await counters.add('warm', 1, 60);
     const before = bytes();
     for (let n = 0; n < MADE_UP; n += 1)
-      await counters.add(`guess-ip:${addressKey(addressOf(n) as DecidingIp)}`, 1, 3600);
+      await counters.add(`guess-ip:${addressKey(addressFor(n) as DecidingIp)}`, 1, 3600);
     expect(bytes() - before).toBeLessThan(5 * MIB);
     expect(counters.size()).toBeLessThanOrEqual(MADE_UP + 1);
   });
@@ -37,8 +37,8 @@ describe('20,000 made-up addresses', () => {
   test('count as one within a /64, and push nobody out', async () => {
     const counters = createMemoryCounters();
     await counters.add('mine', 5, 3600);
-    for (const addressOf of Object.values(FLOODS)) {
-      for (let n = 0; n < MADE_UP; n += 1) await counters.add(addressKey(addressOf(n) as DecidingIp), 1, 3600);
+    for (const addressFor of Object.values(FLOODS)) {
+      for (let n = 0; n < MADE_UP; n += 1) await counters.add(addressKey(addressFor(n) as DecidingIp), 1, 3600);
     }
     expect(counters.size()).toBe(2 * MADE_UP + 2);
     expect((await counters.peek('mine'))?.count).toBe(5);

@@ -4,7 +4,7 @@ import { planTasks } from '../../src/tasks/dispatch/plan-tasks.ts';
 import type { TaskDeps } from '../../src/tasks/types.ts';
 
 const plugin = { manifest: { channelTypes: [] }, suspended: () => false };
-const accountOf = (model: string) => ({ channel: { id: model, modelMapping: {} }, credential: { id: model } });
+const toAccount = (model: string) => ({ channel: { id: model, modelMapping: {} }, credential: { id: model } });
 
 /** Each model has an account of its own with `free` slots. */
 const depsWith = (free: number): TaskDeps =>
@@ -21,7 +21,7 @@ const depsWith = (free: number): TaskDeps =>
           model: string;
           except: string[];
           hasFreeSlot: (one: object) => boolean;
-        }) => (except.includes(model) || !hasFreeSlot(accountOf(model)) ? undefined : accountOf(model)),
+        }) => (except.includes(model) || !hasFreeSlot(toAccount(model)) ? undefined : toAccount(model)),
       },
     },
     node: {

@@ -110,8 +110,8 @@ export function traceUpstream(recorder: Recorder, upstream: Upstream, { tell }: 
       const facts = { 'http.request.method': method, ...readHost(request.url) };
       const span = recorder.start(method, { kind: SpanKind.CLIENT, facts, parent });
       // A plugin that names a trace of its own knows why.
-      const mayTell = tell && !Object.keys(headers).some((name) => name.toLowerCase() === 'traceparent');
-      const marked = mayTell ? { ...headers, traceparent: writeTraceparent(span.spanContext()) } : headers;
+      const isTraced = tell && !Object.keys(headers).some((name) => name.toLowerCase() === 'traceparent');
+      const marked = isTraced ? { ...headers, traceparent: writeTraceparent(span.spanContext()) } : headers;
       const answered = await upstream.request({ ...request, headers: marked });
       if (answered.ok) {
         const { status } = answered.value;

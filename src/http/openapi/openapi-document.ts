@@ -215,7 +215,7 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
   const tooMany = isLimited(operation) ? { '429': failure(limits, ERRORS[named]) } : {};
   const expected = describeFailures(operation, path);
   if (expected !== undefined) operation['x-failures'] = expected;
-  describeBodyOf(operation);
+  describeBody(operation);
   operation.responses = { '200': { description: 'Success' }, ...known, ...tooMany, default: reference };
 }
 
@@ -308,7 +308,7 @@ const describeProof = ({ scope, when }: ProofNeed): object => ({
 });
 
 /** Describes a body whose limits differ from those in the document's description. */
-function describeBodyOf(operation: Operation): void {
+function describeBody(operation: Operation): void {
   const { requestBody, 'x-body-limit': name } = operation;
   if (name === undefined || !isObject(requestBody)) return;
   const { maxBytes, maxWireBytes } = BODY_LIMITS[name] as BodyLimit;

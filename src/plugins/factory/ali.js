@@ -83,8 +83,8 @@ export const meta = {
   ],
 };
 
-const byModel = (rangeOf) => ({
-  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+const byModel = (toRange) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, toRange(spec)])),
 });
 
 /** Shown to people who set it up; other hosts ignore this export. */
@@ -125,16 +125,16 @@ const NEEDED = { i2v: 'an image', r2v: 'a reference_image or reference_video', v
 /** Seconds reserved for each given video, which the vendor bills too and which may not be longer. */
 const GIVEN_SECONDS = 10;
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
-const lettersIn = (names) => new Set(names.split(/\s+/).map(lettersOf));
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const toNameSet = (names) => new Set(names.split(/\s+/).map(stripSeparators));
 /** What this plugin reads. What else `metadata`, `input` and `parameters` have goes on as it is. */
-const READ = lettersIn(`prompt negative_prompt image img_url first_frame_url first_frame input_reference
+const READ = toNameSet(`prompt negative_prompt image img_url first_frame_url first_frame input_reference
   last_image last_frame_url last_frame reference_image video audio_url template media size resolution ratio
   aspect_ratio duration seconds seed prompt_extend watermark audio shot_type input parameters metadata extra`);
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
+const isOwn = (name) => READ.has(stripSeparators(name)) || CLOSED.test(stripSeparators(name));
 
 /** A newer model that a channel maps to: the vendor judges its limits. */
 const UNLISTED = { tiers: ['720P', '1080P', '480P'], seconds: [], audio: 'choice' };
@@ -204,7 +204,7 @@ function readSize(fields) {
 }
 
 /** A member with members of its own; in a form it is JSON text. */
-function membersOf(value, name) {
+function readMembers(value, name) {
   if (!isGiven(value)) return {};
   try {
     const read = typeof value === 'string' ? JSON.parse(value) : value;
@@ -233,8 +233,8 @@ const readMedia = (fields) =>
 
 /** Makes one flat intent of OpenAI's fields, of `input` and `parameters`, or of an intent. */
 function normalize({ metadata, extra, ...given }) {
-  const named = membersOf(metadata, 'metadata');
-  const former = membersOf(extra, 'extra');
+  const named = readMembers(metadata, 'metadata');
+  const former = readMembers(extra, 'extra');
   const input = { ...objectAt(former, 'input'), ...objectAt(named, 'input'), ...objectAt(given, 'input') };
   const parameters = { ...objectAt(named, 'parameters'), ...objectAt(given, 'parameters') };
   const fields = { ...named, ...given, ...input, ...parameters };
@@ -265,7 +265,7 @@ function normalize({ metadata, extra, ...given }) {
 }
 
 /** The fields of a JSON, form or multipart body; a file stands under the name of its field. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -301,12 +301,12 @@ function chooseAudio(model, { audio: offered }, wanted) {
 const isOf27 = (model) => model.startsWith('wan2.7-');
 
 /** The list of the request, else what it names one by one; undefined for other models. */
-function mediaOf(model, kind, { media, image, last_image, reference_image, video, audio_url }) {
+function toMedia(model, kind, { media, image, last_image, reference_image, video, audio_url }) {
   if (!isOf27(model) || kind === 't2v') return undefined;
   const frames = { first_frame: [image], last_frame: [last_image], driving_audio: [audio_url] };
   const looks = { reference_image: [reference_image, image, last_image] };
   const named = Object.entries({ i2v: frames, r2v: looks, videoedit: { video: [video], ...looks } }[kind]);
-  const given = named.flatMap(([type, urls]) => urls.map((url) => ({ type, url: imageOf(url) })));
+  const given = named.flatMap(([type, urls]) => urls.map((url) => ({ type, url: toImage(url) })));
   const list = media ?? given.filter(({ url }) => url !== undefined);
   const { needs, may } = MEDIA[kind];
   const count = (fits) => list.filter(({ type }) => fits(type)).length;
@@ -334,7 +334,7 @@ function plan(ctx) {
   if (/t2v|r2v/.test(kind) && (request.prompt ?? '').trim() === '') throw new Error('Please give a prompt.');
   if (kind === 't2v' && request.image !== undefined)
     throw new Error(`The model ${model} makes videos from text alone; choose an i2v model for an image.`);
-  const media = mediaOf(model, kind, request);
+  const media = toMedia(model, kind, request);
   if (!media && kind !== 't2v' && request.image === undefined) throw new Error(`The model ${model} needs an image.`);
   if (kind === 'kf2v' && request.last_image === undefined)
     throw new Error(`The model ${model} needs a last_image beside the image.`);
@@ -356,16 +356,16 @@ function plan(ctx) {
 }
 
 function decodeSubmit(ctx) {
-  const fields = fieldsOf(ctx.body);
+  const fields = readFields(ctx.body);
   if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
   return { kind: 'submit', model: fields.model, requestBody: normalize({ metadata: fields }) };
 }
 
-const imageOf = (image) =>
+const toImage = (image) =>
   isObject(image) ? { __fileRef: image.ref, encoding: 'dataUrl', maxBytes: MAX_IMAGE_BYTES } : image;
 
 const ACTIONS = { t2v: 'text_to_video', r2v: 'reference_to_video', videoedit: 'video_edit' };
-function actionOf(kind, { media = [], last_image }) {
+function toAction(kind, { media = [], last_image }) {
   if (kind in ACTIONS || media.some(({ type }) => type === 'first_clip')) return ACTIONS[kind] ?? ACTIONS.r2v;
   const tail = last_image !== undefined || media.some(({ type }) => type === 'last_frame');
   return tail ? 'first_tail_to_video' : 'image_to_video';
@@ -378,8 +378,8 @@ export function buildSubmitRequest(ctx) {
     ? { [kind]: { media, audio_url: kind === 'i2v' ? undefined : audio_url } }
     : {
         t2v: { audio_url },
-        i2v: { img_url: imageOf(request.image), audio_url },
-        kf2v: { first_frame_url: imageOf(request.image), last_frame_url: imageOf(request.last_image), audio_url },
+        i2v: { img_url: toImage(request.image), audio_url },
+        kf2v: { first_frame_url: toImage(request.image), last_frame_url: toImage(request.last_image), audio_url },
       };
   const { extra = {} } = request;
   const parameters = { ...extra.parameters, prompt_extend, watermark, seed, shot_type };
@@ -397,18 +397,18 @@ export function buildSubmitRequest(ctx) {
     headers: { ...bearer(ctx), 'Content-Type': 'application/json', 'X-DashScope-Async': 'enable' },
     // Members that are undefined are not sent.
     body: { model, input: { ...extra.input, prompt, negative_prompt, ...images[kind], template }, parameters },
-    action: actionOf(kind, request),
+    action: toAction(kind, request),
   };
 }
 
-function wordsOf(said) {
+function readMessage(said) {
   const [message, code] = [textAt(said, 'message'), textAt(said, 'code')];
   return message && code ? `${message} (${code})` : message || code;
 }
 
 export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(objectAt(body, 'output'), 'task_id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'Alibaba Cloud answered without a task.');
+  if (taskId === '') throw new Error(readMessage(body) || 'Alibaba Cloud answered without a task.');
   const immediate = readTask(body);
   return /SUCCESS|FAILURE/.test(immediate.status) ? { taskId, taskData: body, immediate } : { taskId, taskData: body };
 }
@@ -422,7 +422,7 @@ const REFUSALS = {
 export function parseSubmitError({ body }) {
   const code = textAt(body, 'code');
   const kind = /^Throttling\b/.test(code) ? 'rate' : Object.hasOwn(REFUSALS, code) && REFUSALS[code];
-  return kind ? { kind, message: wordsOf(body) } : null;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 export const buildQueryRequest = (ctx) => ({
@@ -437,11 +437,11 @@ export const parseTaskResult = (_ctx, body) => readTask(body);
 function readTask(body) {
   const output = objectAt(body, 'output');
   const named = textAt(output, 'task_status');
-  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(output) || wordsOf(body) };
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: readMessage(output) || readMessage(body) };
   const status = STATUSES[named];
   if (status === 'FAILURE') {
     const fallback = named === 'CANCELED' ? 'The task was canceled.' : 'The video could not be generated.';
-    return { status, reason: wordsOf(output) || fallback };
+    return { status, reason: readMessage(output) || fallback };
   }
   if (status !== 'SUCCESS') return { status };
   const url = textAt(output, 'video_url');
@@ -449,7 +449,7 @@ function readTask(body) {
 }
 
 /** Length and resolution of the result; the names differ between generations of models. */
-function usageOf(body) {
+function readUsage(body) {
   const usage = objectAt(body, 'usage');
   const facts = {};
   const seconds = Number(usage.output_video_duration || usage.duration || usage.video_duration);
@@ -466,7 +466,7 @@ export function extractUsage(ctx) {
 
 export function extractUsageOnComplete(ctx, { status }, body) {
   if (status !== 'SUCCESS') return null;
-  const facts = usageOf(body);
+  const facts = readUsage(body);
   const given = Number(objectAt(body, 'usage').input_video_duration);
   const billsGiven = /^wan2\.7-(r2v|videoedit)/.test(ctx.upstreamModel || ctx.model);
   return billsGiven && given > 0 && facts.seconds > 0 ? { ...facts, seconds: facts.seconds + given } : facts;
@@ -484,13 +484,13 @@ export function buildContentRequest(ctx) {
   return { url, method: ctx.clientRequest.method, credentialless: true };
 }
 
-const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'PENDING';
+const toStatusName = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'PENDING';
 
 /** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
 /** A Responses request as fields: its texts, one a line, are the prompt, its images the frames. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
   const parts = items.flatMap((item) =>
@@ -508,9 +508,9 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 
 export const protocols = {
   proto_video: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) }),
     render(_ctx, task) {
-      const { seconds, resolution } = usageOf(task.data);
+      const { seconds, resolution } = readUsage(task.data);
       const prompt = textAt(objectAt(task.data, 'output'), 'orig_prompt');
       const video = { id: task.task_id, object: 'video', model: task.model };
       if (seconds !== undefined) video.seconds = String(seconds);
@@ -521,7 +521,7 @@ export const protocols = {
     },
   },
   proto_responses: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(decodeResponses(ctx.body)) }),
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };
       const { status = '', progress = '' } = isObject(previous) ? previous : {};
@@ -542,7 +542,7 @@ export const native = {
   decodeSubmit,
   presentTask(_ctx, task) {
     const data = isObject(task.data) ? task.data : {};
-    const output = { ...objectAt(data, 'output'), task_id: task.task_id, task_status: nameOf(task.status) };
+    const output = { ...objectAt(data, 'output'), task_id: task.task_id, task_status: toStatusName(task.status) };
     if (task.status === 'FAILURE' && !output.message) output.message = task.fail_reason;
     return { ...data, output };
   },

@@ -159,7 +159,7 @@ function normalize(sent) {
 }
 
 /** The workflow behind a model's name. */
-function workflowOf(ctx) {
+function readWorkflow(ctx) {
   const workflows = objectAt(ctx.userSetting, 'workflows');
   const entry = workflows[ctx.model] ?? workflows[ctx.upstreamModel || ctx.model];
   if (!isObject(entry) || !isObject(entry.workflow)) {
@@ -174,7 +174,7 @@ function workflowOf(ctx) {
 }
 
 /** A file in the form that its node takes: the name of an upload, Base64, or an address. */
-function fileOf(name, value, { as = 'name' }) {
+function toFile(name, value, { as = 'name' }) {
   const isAddress = typeof value === 'string' && /^https?:\/\//i.test(value);
   if (as === 'url' && isAddress) return value;
   if (as === 'base64' && isObject(value)) {
@@ -219,7 +219,7 @@ function fill(ctx, { workflow, inputs }, values) {
         );
       }
       const isFile = target.as !== undefined || /^(image|mask)/.test(name);
-      const placed = isFile ? fileOf(name, value, target) : convert(name, value, target, place[input]);
+      const placed = isFile ? toFile(name, value, target) : convert(name, value, target, place[input]);
       if (isFile && isObject(placed) && placed.ref) {
         if (upload && upload.ref !== placed.ref)
           throw new Error('One file can be uploaded: map the others as "base64".');
@@ -232,7 +232,7 @@ function fill(ctx, { workflow, inputs }, values) {
 
 /** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
-  const entry = workflowOf(ctx);
+  const entry = readWorkflow(ctx);
   const { values } = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   if ('prompt' in entry.inputs && !String(values.prompt ?? '').trim()) throw new Error('Please give a prompt.');
   const kind = MODELS[ctx.upstreamModel || ctx.model] ?? 'image';
@@ -253,7 +253,7 @@ function plan(ctx) {
 }
 
 /** An id of one's own in the form of a UUID: newer servers take it, others answer with theirs. */
-function idOf(ctx) {
+function readId(ctx) {
   const hex = utils.sha256(ctx.publicTaskId);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }
@@ -267,7 +267,7 @@ export function buildSubmitRequest(ctx) {
       url: `${root(ctx)}/prompt`,
       method: 'POST',
       headers: { ...headers, 'Content-Type': 'application/json' },
-      body: { prompt: graph, prompt_id: idOf(ctx) },
+      body: { prompt: graph, prompt_id: readId(ctx) },
       action: kind,
     };
   }
@@ -290,7 +290,7 @@ export function buildSubmitRequest(ctx) {
 export const extractUsage = (ctx) => plan(ctx).facts;
 
 /** The sentence of a refused workflow, with what its nodes lack. */
-function wordsOf(body) {
+function readMessage(body) {
   const error = isObject(body) ? body.error : undefined;
   const nodes = Object.entries(objectAt(body, 'node_errors')).flatMap(([id, { class_type, errors } = {}]) =>
     (Array.isArray(errors) ? errors : []).map((fault) => {
@@ -307,14 +307,14 @@ export function parseSubmitResponse(ctx, { body }) {
   const shared = Array.isArray(outputs) ? { outputs } : {};
   if (upload === undefined) {
     const taskId = textAt(body, 'prompt_id');
-    if (taskId === '') throw new Error(wordsOf(body) || 'ComfyUI answered without a job.');
+    if (taskId === '') throw new Error(readMessage(body) || 'ComfyUI answered without a job.');
     return { taskId, taskData: { prompt_id: taskId }, state: { ...shared, id: taskId, looks: 0 } };
   }
   const name = textAt(body, 'name');
-  if (name === '') throw new Error(wordsOf(body) || 'ComfyUI answered without the name of the upload.');
+  if (name === '') throw new Error(readMessage(body) || 'ComfyUI answered without the name of the upload.');
   const folder = textAt(body, 'subfolder');
   for (const [node, input] of upload.places) graph[node].inputs[input] = folder ? `${folder}/${name}` : name;
-  return { taskId: idOf(ctx), taskData: { upload: name }, state: { ...shared, graph } };
+  return { taskId: readId(ctx), taskData: { upload: name }, state: { ...shared, graph } };
 }
 
 /** Its own refusals are about the workflow; those of a proxy before it are about the key. */
@@ -322,7 +322,7 @@ const REFUSALS = { 400: 'request', 401: 'credential', 403: 'credential', 413: 'r
 
 export function parseSubmitError({ statusCode, body }) {
   const kind = REFUSALS[statusCode];
-  return kind ? { kind, message: wordsOf(body) } : null;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {
@@ -348,8 +348,8 @@ export function parseTaskResult(ctx, body, { status: code }) {
   if (graph) {
     const id = textAt(body, 'prompt_id');
     if (id !== '') return { status: 'QUEUED', state: { ...shared, id, looks: 0 } };
-    if (code === 400) return { status: 'FAILURE', reason: wordsOf(body) || 'ComfyUI refused the workflow.' };
-    return { status: 'UNKNOWN', reason: wordsOf(body) };
+    if (code === 400) return { status: 'FAILURE', reason: readMessage(body) || 'ComfyUI refused the workflow.' };
+    return { status: 'UNKNOWN', reason: readMessage(body) };
   }
   if (!isObject(body)) return { status: 'UNKNOWN', reason: 'ComfyUI answered without a job.' };
   const next = { ...shared, ...state, looks: state.looks + 1 };
@@ -367,8 +367,9 @@ export function parseTaskResult(ctx, body, { status: code }) {
   return { status: state.running ? 'IN_PROGRESS' : 'QUEUED', state: next };
 }
 
-const messagesOf = (job) => (Array.isArray(objectAt(job, 'status').messages) ? job.status.messages : []);
-const messageAt = (job, name) => messagesOf(job).find((message) => Array.isArray(message) && message[0] === name)?.[1];
+const readMessages = (job) => (Array.isArray(objectAt(job, 'status').messages) ? job.status.messages : []);
+const messageAt = (job, name) =>
+  readMessages(job).find((message) => Array.isArray(message) && message[0] === name)?.[1];
 
 function readJob(job, outputs) {
   if (textAt(objectAt(job, 'status'), 'status_str') === 'error') {
@@ -377,7 +378,8 @@ function readJob(job, outputs) {
     const node = textAt(fault, 'node_type');
     return { status: 'FAILURE', reason: `${node && `${node}: `}${textAt(fault, 'exception_message') || 'failed'}` };
   }
-  if (filesOf(job, outputs).length === 0) return { status: 'FAILURE', reason: 'The workflow ended without a result.' };
+  if (readFiles(job, outputs).length === 0)
+    return { status: 'FAILURE', reason: 'The workflow ended without a result.' };
   return { status: 'SUCCESS' };
 }
 
@@ -388,7 +390,7 @@ const TYPES = {
 };
 
 /** What the named nodes have written, or all: kept files before previews, then texts. */
-function filesOf(job, wanted) {
+function readFiles(job, wanted) {
   const nodes = Object.entries(objectAt(job, 'outputs')).filter(([id]) => !wanted || wanted.map(String).includes(id));
   const lists = nodes.flatMap(([, output]) => (isObject(output) ? Object.values(output) : [])).filter(Array.isArray);
   const files = lists.flat().filter((file) => textAt(file, 'filename') !== '');
@@ -399,10 +401,10 @@ function filesOf(job, wanted) {
 }
 
 /** With keys such as `image`, `image-2`. */
-function artifactsOf({ data, state }) {
+function toArtifacts({ data, state }) {
   const job = isObject(data) ? (data[textAt(state, 'id')] ?? Object.values(data)[0]) : undefined;
   const counts = {};
-  return filesOf(job, state?.outputs)
+  return readFiles(job, state?.outputs)
     .slice(0, 64)
     .map((file) => {
       const ending = /\.(\w{2,4})$/.exec(textAt(file, 'filename'))?.[1]?.toLowerCase();
@@ -417,7 +419,7 @@ function artifactsOf({ data, state }) {
 /** What was made, and for how long the workflow ran. */
 export function extractUsageOnComplete(ctx, result, body) {
   if (result.status !== 'SUCCESS') return null;
-  const made = artifactsOf({ data: body, state: ctx.state });
+  const made = toArtifacts({ data: body, state: ctx.state });
   const job = isObject(body) ? body[textAt(ctx.state, 'id')] : undefined;
   const [from, to] = ['execution_start', 'execution_success'].map((name) => Number(messageAt(job, name)?.timestamp));
   const usage = {};
@@ -428,11 +430,11 @@ export function extractUsageOnComplete(ctx, result, body) {
 }
 
 export function listArtifacts(task) {
-  return task.status === 'SUCCESS' ? artifactsOf(task).map(({ file: _file, ...artifact }) => artifact) : [];
+  return task.status === 'SUCCESS' ? toArtifacts(task).map(({ file: _file, ...artifact }) => artifact) : [];
 }
 
 export function buildContentRequest(ctx) {
-  const found = artifactsOf(ctx).find(({ key }) => key === ctx.artifactKey);
+  const found = toArtifacts(ctx).find(({ key }) => key === ctx.artifactKey);
   if (!found) throw new Error('artifact_not_found');
   const { text, filename, subfolder = '', type = 'output' } = found.file;
   if (text !== undefined) return { url: `data:text/plain;base64,${utils.base64(text)}` };
@@ -444,7 +446,7 @@ export function buildContentRequest(ctx) {
 }
 
 /** The fields of a body; files of a field that is repeated are a list. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -458,7 +460,7 @@ function fieldsOf(body) {
 }
 
 /** Texts in order, one a line, and images of a Responses request; fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, metadata: _labels, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (!Array.isArray(input)) return typeof input === 'string' ? { ...request, prompt: input } : request;
   const parts = input.flatMap((item) =>
@@ -469,15 +471,15 @@ function fieldsOfResponses(body) {
   return { ...request, prompt: texts.join('\n').trim(), ...(images.length > 0 ? { images } : {}) };
 }
 
-const tagOf = ({ type, url }) => {
+const toTag = ({ type, url }) => {
   if (type === 'image') return `<img src="${url}" alt="">`;
   return type === 'file' ? `<a href="${url}">${url}</a>` : `<${type} controls src="${url}"></${type}>`;
 };
-const shown = (ctx) => Object.values(ctx.artifacts).map(tagOf).join('\n');
+const shown = (ctx) => Object.values(ctx.artifacts).map(toTag).join('\n');
 
 export const protocols = {
   proto_video: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) }),
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
@@ -485,12 +487,16 @@ export const protocols = {
     },
   },
   proto_image: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) }),
     /** The gateway's own links to the artifacts. */
     render: () => null,
   },
   proto_responses: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
+    decodeRequest: (ctx) => ({
+      kind: 'submit',
+      model: ctx.model,
+      requestBody: normalize(decodeResponses(ctx.body)),
+    }),
     renderEvents(ctx, task, previous) {
       if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: shown(ctx) }], done: true };
       if (task.status === 'FAILURE') return { events: [{ type: 'error', message: task.fail_reason }], done: true };

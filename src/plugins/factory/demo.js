@@ -165,7 +165,7 @@ function normalize(fields) {
 }
 
 /** The fields of a JSON, form or multipart body; the first file becomes `image`. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -179,7 +179,7 @@ function fieldsOf(body) {
  * OpenAI's `input` is a text, or messages whose content is a text or has parts; all of it together
  * is the prompt.
  */
-function promptOf(input) {
+function readPrompt(input) {
   if (!Array.isArray(input)) return input;
   const contents = input.flatMap((message) => (isObject(message) ? message.content : []));
   const texts = contents.map((part) => (isObject(part) ? part.text : part));
@@ -187,7 +187,7 @@ function promptOf(input) {
 }
 
 function decodeSubmit(ctx) {
-  const fields = fieldsOf(ctx.body);
+  const fields = readFields(ctx.body);
   const model = fields.model === undefined ? 'demo-video' : fields.model;
   return { kind: 'submit', model, requestBody: normalize(fields) };
 }
@@ -276,7 +276,7 @@ function describe(task) {
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) };
     },
     render(_ctx, task) {
       const { seconds, resolution, prompt } = describe(task);
@@ -290,8 +290,8 @@ export const protocols = {
   },
   proto_responses: {
     decodeRequest(ctx) {
-      const { input, ...fields } = fieldsOf(ctx.body);
-      const request = input === undefined ? fields : { ...fields, prompt: promptOf(input) };
+      const { input, ...fields } = readFields(ctx.body);
+      const request = input === undefined ? fields : { ...fields, prompt: readPrompt(input) };
       return { kind: 'submit', model: ctx.model, requestBody: normalize(request) };
     },
     renderEvents(ctx, task, previous) {

@@ -79,8 +79,8 @@ const MODELS = [
   { name: 'doubao-seedance-2-5', least: 4, most: 30, resolution: '720p', audio: true, auto: true },
   { name: '', least: 2, most: 30, resolution: '720p', audio: true, auto: true },
 ];
-const specOf = (model) => MODELS.find(({ name }) => model.startsWith(name));
-const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((name) => [name, rangeOf(specOf(name))])) });
+const specFor = (model) => MODELS.find(({ name }) => model.startsWith(name));
+const byModel = (range) => ({ models: Object.fromEntries(meta.models.map((name) => [name, range(specFor(name))])) });
 
 export const vendorInfo = {
   labels: {
@@ -106,22 +106,22 @@ const PIXELS = { '480p': 992 * 432, '720p': 1504 * 640, '1080p': 1920 * 1088, '4
 const FRAMES_PER_SECOND = 24;
 // Tokens are pixels × frames / 1024, one frame more than the seconds have. Reference videos count
 // too: REFERENCE_SECONDS at most.
-const tokensOf = (resolution, seconds) => Math.ceil((PIXELS[resolution] * (FRAMES_PER_SECOND * seconds + 1)) / 1024);
+const countTokens = (resolution, seconds) => Math.ceil((PIXELS[resolution] * (FRAMES_PER_SECOND * seconds + 1)) / 1024);
 const REFERENCE_SECONDS = 15;
 // Without it an offline task may end after two days; the gateway gives a task up after one, and
 // what then ends is billed to nobody.
 const OFFLINE_SECONDS = 23 * 3600;
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
-const lettersIn = (names) => new Set(names.split(/\s+/).map(lettersOf));
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const toNameSet = (names) => new Set(names.split(/\s+/).map(stripSeparators));
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
-const READ = lettersIn(`content prompt image first_frame input_reference last_frame last_image images
+const READ = toNameSet(`content prompt image first_frame input_reference last_frame last_image images
   resolution size ratio aspect_ratio duration seconds frames seed camera_fixed watermark generate_audio audio
   return_last_frame service_tier draft priority execution_expires_after metadata extra`);
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
+const isOwn = (name) => READ.has(stripSeparators(name)) || CLOSED.test(stripSeparators(name));
 const MAX_IMAGE_BYTES = 30 * 1024 * 1024;
 const ENDED = { succeeded: 'SUCCESS', failed: 'FAILURE', cancelled: 'FAILURE', expired: 'FAILURE' };
 const STATUSES = { queued: 'QUEUED', running: 'IN_PROGRESS', ...ENDED };
@@ -240,7 +240,7 @@ function readSize(fields) {
 }
 
 /** A member with members of its own; in a form it is JSON text. */
-function membersOf(value, name) {
+function readMembers(value, name) {
   if (!isGiven(value)) return {};
   try {
     const read = typeof value === 'string' ? JSON.parse(value) : value;
@@ -254,8 +254,8 @@ function membersOf(value, name) {
  * not read.
  */
 function withMetadata({ metadata, extra, ...fields }) {
-  const named = membersOf(metadata, 'metadata');
-  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const named = readMembers(metadata, 'metadata');
+  const more = Object.entries({ ...readMembers(extra, 'extra'), ...named });
   const passed = more.filter(([name, value]) => !isOwn(name) && isGiven(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
@@ -293,7 +293,7 @@ function normalize(request) {
 }
 
 /** The fields of a JSON, form or multipart body; files of a field that is repeated are a list. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -308,17 +308,17 @@ function fieldsOf(body) {
 }
 
 /** A draft that this request makes a full video of, as `{id}` of a task of the gateway. */
-const draftOf = ({ content }) => content.find(({ type }) => type === 'draft_task')?.draft_task;
+const findDraft = ({ content }) => content.find(({ type }) => type === 'draft_task')?.draft_task;
 
 /** The intent of a decoder. A draft goes to the channel of the account that made it. */
-function intentOf(model, fields) {
+function readIntent(model, fields) {
   const requestBody = normalize(fields);
-  const draft = draftOf(requestBody);
+  const draft = findDraft(requestBody);
   return { kind: 'submit', model, requestBody, ...(draft ? { originTaskIds: [draft.id] } : {}) };
 }
 
 /** Seconds of a video by its frames, or as they are said, or as long as its draft. */
-function lengthOf({ frames, duration }, origin) {
+function readLength({ frames, duration }, origin) {
   if (frames !== undefined) return frames / FRAMES_PER_SECOND;
   return duration ?? (Number(objectAt(origin, 'data').duration) || DEFAULT_SECONDS);
 }
@@ -330,8 +330,8 @@ function lengthOf({ frames, duration }, origin) {
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
-  const spec = specOf(model);
-  const duration = lengthOf(request, ctx.originTasks?.[0]);
+  const spec = specFor(model);
+  const duration = readLength(request, ctx.originTasks?.[0]);
   const chosen = duration === -1 && spec.auto;
   const least = request.frames === undefined ? spec.least : 1;
   if (!chosen && (duration < least || duration > spec.most)) {
@@ -357,8 +357,8 @@ function draftAtVendor({ originTasks = [] }, id) {
   return origin.upstreamTaskId;
 }
 
-function actionOf(content) {
-  if (draftOf({ content })) return 'remix';
+function toAction(content) {
+  if (findDraft({ content })) return 'remix';
   const roles = content.filter(({ type }) => type !== 'text').map(({ role }) => role);
   if (roles.length === 0) return 'text_to_video';
   if (roles.some((role) => role?.startsWith('reference_'))) return 'reference_to_video';
@@ -373,7 +373,7 @@ export function buildSubmitRequest(ctx) {
     return item.type === 'text' ? item : { ...item, [item.type]: { url: placeholder(item[item.type].url) } };
   });
   // The vendor takes these from the draft, and frames outrank the duration.
-  const inherits = draftOf(request) !== undefined;
+  const inherits = findDraft(request) !== undefined;
   const length = inherits || request.frames !== undefined ? {} : { duration };
   const sound = speaks && !(inherits && request.generate_audio === undefined) ? audio : undefined;
   // Members that are undefined are not sent.
@@ -385,12 +385,12 @@ export function buildSubmitRequest(ctx) {
     method: 'POST',
     headers: { ...bearer(ctx), 'Content-Type': 'application/json' },
     body: { ...extra, model, ...order, ...more },
-    action: actionOf(content),
+    action: toAction(content),
   };
 }
 
 /** What the vendor says went wrong, in its own words. */
-function wordsOf(body) {
+function readMessage(body) {
   const error = objectAt(body, 'error');
   const [message, code] = [textAt(error, 'message'), textAt(error, 'code')];
   return message && code ? `${message} (${code})` : message || code;
@@ -398,7 +398,7 @@ function wordsOf(body) {
 
 export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'Volcengine Ark answered without a task.');
+  if (taskId === '') throw new Error(readMessage(body) || 'Volcengine Ark answered without a task.');
   return { taskId, taskData: body };
 }
 
@@ -415,8 +415,8 @@ const REFUSALS = [
 export function parseSubmitError({ body }) {
   const [, kind] = REFUSALS.find(([code]) => code.test(textAt(objectAt(body, 'error'), 'code'))) ?? [];
   // One code says that too many tasks are there, and that what was free is used up.
-  const isUsedUp = kind === 'capacity' && /free trial/i.test(wordsOf(body));
-  return kind ? { kind: isUsedUp ? 'balance' : kind, message: wordsOf(body) } : null;
+  const isUsedUp = kind === 'capacity' && /free trial/i.test(readMessage(body));
+  return kind ? { kind: isUsedUp ? 'balance' : kind, message: readMessage(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {
@@ -426,9 +426,9 @@ export function buildQueryRequest(ctx) {
 /** What is not known is said to be unknown, and so is a success without a video. */
 export function parseTaskResult(_ctx, body) {
   const named = textAt(body, 'status');
-  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) };
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: readMessage(body) };
   const status = STATUSES[named];
-  if (status === 'FAILURE') return { status, reason: wordsOf(body) || ENDINGS[named] };
+  if (status === 'FAILURE') return { status, reason: readMessage(body) || ENDINGS[named] };
   if (status !== 'SUCCESS') return { status };
   const url = textAt(objectAt(body, 'content'), 'video_url');
   return url === '' ? { status: 'UNKNOWN', reason: 'Volcengine Ark names no video.' } : { status, url };
@@ -438,12 +438,12 @@ export function parseTaskResult(_ctx, body) {
 export function extractUsage(ctx) {
   const { request, resolution, audio, longest } = plan(ctx);
   const video_input = request.content.some(({ type }) => type === 'video_url');
-  const tokens = tokensOf(resolution, longest + (video_input ? REFERENCE_SECONDS : 0));
+  const tokens = countTokens(resolution, longest + (video_input ? REFERENCE_SECONDS : 0));
   return { tokens, seconds: longest, resolution, audio, video_input, offline: request.service_tier === 'flex' };
 }
 
 /** What the vendor bills. */
-function usageOf(body) {
+function readUsage(body) {
   const facts = {};
   const tokens = Number(objectAt(body, 'usage').completion_tokens);
   if (tokens > 0) facts.tokens = tokens;
@@ -454,7 +454,7 @@ function usageOf(body) {
   return facts;
 }
 
-export const extractUsageOnComplete = (_ctx, { status }, body) => (status === 'SUCCESS' ? usageOf(body) : null);
+export const extractUsageOnComplete = (_ctx, { status }, body) => (status === 'SUCCESS' ? readUsage(body) : null);
 
 /** The vendor's `content` has each under its key and `_url`. */
 const ARTIFACTS = [
@@ -475,13 +475,13 @@ export function buildContentRequest(ctx) {
 }
 
 /** The vendor's word for a status of the gateway. */
-const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'queued';
+const toStatusName = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'queued';
 
 /** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
 /** A Responses request as fields: its texts, one a line, are the prompt, its images the frames. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
   const parts = items.flatMap((item) =>
@@ -499,9 +499,9 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 
 export const protocols = {
   proto_video: {
-    decodeRequest: (ctx) => intentOf(ctx.model, fieldsOf(ctx.body)),
+    decodeRequest: (ctx) => readIntent(ctx.model, readFields(ctx.body)),
     render(_ctx, task) {
-      const { seconds, resolution } = usageOf(task.data);
+      const { seconds, resolution } = readUsage(task.data);
       const video = { id: task.task_id, object: 'video', model: task.model };
       if (seconds !== undefined) video.seconds = String(seconds);
       if (resolution !== undefined) video.metadata = { resolution };
@@ -510,7 +510,7 @@ export const protocols = {
     },
   },
   proto_responses: {
-    decodeRequest: (ctx) => intentOf(ctx.model, fieldsOfResponses(ctx.body)),
+    decodeRequest: (ctx) => readIntent(ctx.model, decodeResponses(ctx.body)),
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };
       if (task.status === 'FAILURE')
@@ -532,15 +532,15 @@ export const protocols = {
 
 export const native = {
   decodeSubmit(ctx) {
-    const fields = fieldsOf(ctx.body);
+    const fields = readFields(ctx.body);
     if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
-    return intentOf(fields.model, { metadata: fields });
+    return readIntent(fields.model, { metadata: fields });
   },
   presentSubmitted: (_ctx, task) => ({ id: task.task_id }),
   /** The vendor's latest answer under the gateway's id and verdict. */
   presentTask(_ctx, task) {
     const data = isObject(task.data) ? task.data : {};
-    const named = STATUSES[data.status] === task.status ? data.status : nameOf(task.status);
+    const named = STATUSES[data.status] === task.status ? data.status : toStatusName(task.status);
     const seen = { created_at: task.created_at, ...data, id: task.task_id, model: task.model, status: named };
     if (task.status === 'FAILURE' && !isObject(data.error))
       seen.error = { code: 'TaskFailed', message: task.fail_reason };

@@ -202,7 +202,7 @@ const objectAt = (value, name) => (isObject(value) && isObject(value[name]) ? va
 const textAt = (value, name) => (isObject(value) && typeof value[name] === 'string' ? value[name].trim() : '');
 const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
 const keyHeader = (ctx) => ({ 'xi-api-key': ctx.apiKey });
-const kindOf = (model) =>
+const toKind = (model) =>
   /scribe/.test(model) ? 'transcript' : /music/.test(model) ? 'music' : /sound/.test(model) ? 'sound' : 'speech';
 
 /**
@@ -232,7 +232,7 @@ function normalize(sent) {
   const voice = firstGiven(fields.voice_id, fields.voice);
   if (voice !== undefined && !/^[\w-]{1,64}$/.test(voice)) throw new Error('voice_id is not in the form of an id.');
   const intent = { text, voice_id: voice, seconds, output_format: format === 'mp3' ? undefined : format };
-  Object.assign(intent, { transcript_format: said, language_code: fields.language, ...recordingOf(fields) });
+  Object.assign(intent, { transcript_format: said, language_code: fields.language, ...readRecording(fields) });
   for (const name of Object.values(PASSED).flat()) {
     if (isGiven(fields[name]) && name !== 'duration_seconds') intent[name] = fields[name];
   }
@@ -243,7 +243,7 @@ function normalize(sent) {
 }
 
 /** The recording as `{file: {ref}}` of a form, or as `{url}`. */
-function recordingOf({ file, url, cloud_storage_url: stored }) {
+function readRecording({ file, url, cloud_storage_url: stored }) {
   if (isObject(file) && typeof file.ref === 'string') return { file: { ref: file.ref } };
   const address = firstGiven(url, stored, file);
   if (address === undefined) return {};
@@ -268,7 +268,7 @@ function checkLength(seconds, [least, most], what) {
 /** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
-  const kind = kindOf(model);
+  const kind = toKind(model);
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const { text = '', output_format: wanted } = order;
   if (kind === 'transcript') {
@@ -304,7 +304,7 @@ function plan(ctx) {
 }
 
 /** Path and body by what is made. */
-function requestOf({ model, kind, order, seconds }) {
+function buildRequest({ model, kind, order, seconds }) {
   const { text, metadata } = order;
   const passed = Object.fromEntries(PASSED[kind].filter((name) => name in order).map((name) => [name, order[name]]));
   const common = { ...metadata, ...passed, model_id: model };
@@ -335,7 +335,7 @@ function transcriptRequest(ctx, { model, kind, order }) {
 export function buildSubmitRequest(ctx) {
   const planned = plan(ctx);
   if (planned.kind === 'transcript') return transcriptRequest(ctx, planned);
-  const [path, body] = requestOf(planned);
+  const [path, body] = buildRequest(planned);
   return {
     url: `${root(ctx)}/v1/${path}?output_format=${planned.format}`,
     method: 'POST',
@@ -352,7 +352,7 @@ export function extractUsage(ctx) {
 }
 
 /** The vendor explains in `detail`, as a text, an object with a message, or a list of faults. */
-function wordsOf(body) {
+function readMessage(body) {
   const { detail } = isObject(body) ? body : {};
   const faults = (Array.isArray(detail) ? detail : []).map((fault) => textAt(fault, 'msg')).filter(Boolean);
   return faults.join('; ') || textAt(body, 'detail') || textAt(objectAt(body, 'detail'), 'message');
@@ -373,7 +373,7 @@ export function parseSubmitResponse(ctx, { headers, body, base64 }) {
   const taskId = header('request-id') || ctx.publicTaskId;
   const done = (state) => ({ taskId, taskData, immediate: { status: 'SUCCESS' }, state: { format, ...state } });
   if (base64) return done({ base64 });
-  if (body !== '') throw new Error(wordsOf(body) || 'ElevenLabs answered without audio.');
+  if (body !== '') throw new Error(readMessage(body) || 'ElevenLabs answered without audio.');
   if (kind === 'speech' && header('history-item-id')) return done({ history_item_id: header('history-item-id') });
   if (kind !== 'speech' || header('request-id') === '') {
     throw new Error('The audio is larger than what the gateway keeps; ask for less or for a lower bit rate.');
@@ -384,7 +384,7 @@ export function parseSubmitResponse(ctx, { headers, body, base64 }) {
 /** What was said, as OpenAI's clients read it, or as subtitles. */
 function readTranscript(ctx, { transcript_format: format }, body) {
   if (!isObject(body) || typeof body.text !== 'string')
-    throw new Error(wordsOf(body) || 'ElevenLabs answered without a text.');
+    throw new Error(readMessage(body) || 'ElevenLabs answered without a text.');
   const spoken = (Array.isArray(body.words) ? body.words : []).filter((word) => textAt(word, 'type') !== 'spacing');
   const duration = Number(body.audio_duration_secs) || Number(spoken.at(-1)?.end) || undefined;
   const [subtitles] = Array.isArray(body.additional_formats) ? body.additional_formats : [];
@@ -410,7 +410,7 @@ const REFUSALS = {
 export function parseSubmitError({ body }) {
   const status = textAt(objectAt(body, 'detail'), 'status');
   const kind = Object.hasOwn(REFUSALS, status) ? REFUSALS[status] : undefined;
-  return kind ? { kind, message: wordsOf(body) } : null;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 /** What the vendor counted, and the length of what it made. */
@@ -439,18 +439,18 @@ export function parseTaskResult(ctx, body) {
   const item = items.find((candidate) => textAt(candidate, 'request_id') === ctx.taskId);
   const id = textAt(item, 'history_item_id');
   if (id === '')
-    return { status: 'UNKNOWN', reason: wordsOf(body) || 'The speech is not in the history of ElevenLabs yet.' };
+    return { status: 'UNKNOWN', reason: readMessage(body) || 'The speech is not in the history of ElevenLabs yet.' };
   return { status: 'SUCCESS', state: { ...ctx.state, history_item_id: id } };
 }
 
-const typeOf = (state) => TYPES[FORMAT.exec(textAt(state, 'format'))?.[1]] ?? TYPES.mp3;
+const readType = (state) => TYPES[FORMAT.exec(textAt(state, 'format'))?.[1]] ?? TYPES.mp3;
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS' || !isHeld(task.state)) return [];
   if (isTranscript(task.state)) {
     return [{ key: 'transcript', type: 'file', mimeType: task.state.transcript ? 'application/json' : 'text/plain' }];
   }
-  return [{ key: 'audio', type: 'audio', mimeType: typeOf(task.state) }];
+  return [{ key: 'audio', type: 'audio', mimeType: readType(task.state) }];
 }
 
 export function buildContentRequest(ctx) {
@@ -461,14 +461,14 @@ export function buildContentRequest(ctx) {
     return { url: `data:application/json;base64,${utils.base64(JSON.stringify(transcript))}` };
   }
   if (ctx.artifactKey !== 'audio' || (held === '' && item === '')) throw new Error('artifact_not_found');
-  if (held !== '') return { url: `data:${typeOf(ctx.state)};base64,${held}` };
+  if (held !== '') return { url: `data:${readType(ctx.state)};base64,${held}` };
   const { method, headers } = ctx.clientRequest;
   const url = `${root(ctx)}/v1/history/${encodeURIComponent(item)}/audio`;
   return { url, method, headers: { ...headers, ...keyHeader(ctx) } };
 }
 
 /** The texts of a Responses request in order, one a line; further fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (typeof input === 'string') return { ...request, text: input };
   const parts = (Array.isArray(input) ? input : []).flatMap((item) =>
@@ -484,7 +484,7 @@ export const protocols = {
   proto_responses: {
     decodeRequest(ctx) {
       // What is not read of a client's labels is not for the vendor.
-      const { metadata: _labels, ...requestBody } = normalize(fieldsOfResponses(ctx.body));
+      const { metadata: _labels, ...requestBody } = normalize(decodeResponses(ctx.body));
       return { kind: 'submit', model: ctx.model, requestBody };
     },
     renderEvents(ctx, task, previous) {

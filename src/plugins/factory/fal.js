@@ -31,9 +31,9 @@ const MODELS = {
 const RESOLUTIONS = words('360p 480p 540p 580p 720p 768p 1080p 1440p 2160p 4k 0.5K 1K 2K 4K');
 const NOTHING = { seconds: 0, images: 0, megapixels: 0, resolution: 'standard', audio: false };
 
-const namesOf = (fits) => Object.keys(MODELS).filter((name) => fits(MODELS[name]));
-const byModel = (rangeOf) => ({
-  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+const findNames = (fits) => Object.keys(MODELS).filter((name) => fits(MODELS[name]));
+const byModel = (toRange) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, toRange(spec)])),
 });
 
 const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
@@ -67,8 +67,8 @@ export const meta = {
   fetchMode: 'per_task',
   models: Object.keys(MODELS),
   protocols: [
-    { name: 'proto_video', models: namesOf(({ makes }) => makes === 'video') },
-    { name: 'proto_image', models: namesOf(({ makes }) => makes === 'image') },
+    { name: 'proto_video', models: findNames(({ makes }) => makes === 'video') },
+    { name: 'proto_image', models: findNames(({ makes }) => makes === 'image') },
     { name: 'proto_responses', supports: ['stream', 'sync', 'background'] },
   ],
   // A client of the vendor reaches them with `<gateway>/fal` in place of https://queue.fal.run.
@@ -102,7 +102,7 @@ export const vendorInfo = {
   },
   keyUrl: 'https://fal.ai/dashboard/keys',
   keyFormat: 'KEY_ID:KEY_SECRET',
-  inputs: { image: { type: 'image', required: true, models: namesOf(({ frame }) => frame !== undefined) } },
+  inputs: { image: { type: 'image', required: true, models: findNames(({ frame }) => frame !== undefined) } },
   listPrices: {
     url: 'https://fal.ai/models',
     asOf: '2025-12-12',
@@ -129,7 +129,7 @@ export const vendorInfo = {
   examples: [
     {
       label: localized`Paper boat | 纸船 | 紙の舟 | Barco de papel | Papierboot | Barco de papel`,
-      models: namesOf(({ lengths, frame }) => lengths && !frame),
+      models: findNames(({ lengths, frame }) => lengths && !frame),
       request: { prompt: 'A paper boat drifts across a still lake at dawn' },
     },
   ],
@@ -159,7 +159,7 @@ const textAt = (value, name) => (isObject(value) && typeof value[name] === 'stri
 const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '');
 const keyHeader = (ctx) => ({ Authorization: `Key ${ctx.apiKey}` });
 
-function sourceOf(given) {
+function readSource(given) {
   const value = isObject(given) ? firstGiven(given.image_url, given.url, given) : given;
   const text = typeof value === 'string' ? value.trim() : '';
   if (/^(https?:\/\/|data:)/i.test(text.slice(0, 10))) return text;
@@ -208,9 +208,9 @@ function normalize(sent) {
   read('n', firstGiven(fields.num_images, fields.n, count), Number);
   read('max_images', fields.max_images, Number);
   read('images', firstGiven(fields.image_urls, count ? undefined : fields.images), (given) =>
-    [given].flat().map(sourceOf),
+    [given].flat().map(readSource),
   );
-  read('image', firstGiven(fields.image_url, fields.image, fields.input_reference), sourceOf);
+  read('image', firstGiven(fields.image_url, fields.image, fields.input_reference), readSource);
   const rest = Object.entries(more).filter(([name]) => !OWN.has(name));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
@@ -218,7 +218,7 @@ function normalize(sent) {
 
 const namedSize = (size) => (Object.hasOwn(SIZES, String(size)) ? SIZES[size] : undefined);
 
-function sidesOf(size) {
+function readSides(size) {
   const match = typeof size === 'string' ? /^([1-9]\d{1,4})[x*]([1-9]\d{1,4})$/i.exec(namedSize(size) ?? size) : null;
   const sides = match ? [Number(match[1]), Number(match[2])] : [Number(size?.width), Number(size?.height)];
   if (!sides.every((side) => Number.isInteger(side) && side >= 1 && side <= 16_384))
@@ -233,7 +233,7 @@ function nearestRatio([width, height], ratios) {
 }
 
 /** The path of the model: of a name for any model, what the channel's settings say. */
-function pathOf(ctx) {
+function toPath(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   if (MODELS[model]?.any !== true) return model;
   const path = ctx.userSetting?.paths?.[ctx.model] ?? ctx.userSetting?.paths?.[model];
@@ -248,7 +248,7 @@ function count(name, value, most) {
 
 /** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
-  const path = pathOf(ctx);
+  const path = toPath(ctx);
   if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)+$/.test(path))
     throw new Error('A model of fal is a path such as fal-ai/flux/dev.');
   const spec = MODELS[path] ?? { any: true, makes: MODELS[ctx.upstreamModel || ctx.model]?.makes };
@@ -294,7 +294,7 @@ function orderVideo(spec, order, input) {
     if (!allowed.includes(resolution)) throw new Error(`The resolution is one of ${allowed.join(', ')}.`);
     input.resolution = resolution;
   }
-  const wished = order.size === undefined ? undefined : sidesOf(order.size);
+  const wished = order.size === undefined ? undefined : readSides(order.size);
   if (order.ratio !== undefined) input.aspect_ratio = order.ratio;
   // A model with a first image takes its shape from there.
   else if (wished && ratios.length > 0 && !spec.frame) input.aspect_ratio = nearestRatio(wished, ratios);
@@ -313,17 +313,17 @@ function orderImages(spec, order, input) {
   if (order.resolution !== undefined) input.resolution = order.resolution;
   if (order.ratio !== undefined) input.aspect_ratio = order.ratio;
   const [least, usual] = spec.pixels ?? [1, 1024];
-  const sides = order.size === undefined || order.size === 'auto' ? [usual, usual] : sidesOf(order.size);
+  const sides = order.size === undefined || order.size === 'auto' ? [usual, usual] : readSides(order.size);
   if (sides.some((side) => side < least)) throw new Error(`Width and height are at least ${least}.`);
   if (namedSize(order.size)) input.image_size = order.size;
   else if (!spec.any || order.size !== undefined) input.image_size = { width: sides[0], height: sides[1] };
   // 2K has 2,048 pixels squared; a resolution that is not known counts as the largest.
   const [, thousands = 4] = /^(0\.5|[1-4])k$/i.exec(order.resolution ?? '0.5K') ?? [];
   const named = [1024 * thousands, 1024 * thousands];
-  return { images: n * each, megapixels: n * each * Math.max(megapixelsOf(named), megapixelsOf(sides)) };
+  return { images: n * each, megapixels: n * each * Math.max(toMegapixels(named), toMegapixels(sides)) };
 }
 
-const megapixelsOf = ([width, height]) => Math.max(1, Math.ceil((width * height) / 1_000_000));
+const toMegapixels = ([width, height]) => Math.max(1, Math.ceil((width * height) / 1_000_000));
 
 export function buildSubmitRequest(ctx) {
   const { path, input, kind } = plan(ctx);
@@ -335,9 +335,9 @@ export function buildSubmitRequest(ctx) {
 export const extractUsage = (ctx) => plan(ctx).facts;
 
 /** `detail` is a text, or a list of faults of which each has a sentence, a type and a place. */
-const faultsOf = (body) => (isObject(body) && Array.isArray(body.detail) ? body.detail.filter(isObject) : []);
-function wordsOf(body) {
-  const faults = faultsOf(body).map((fault) => {
+const readFaults = (body) => (isObject(body) && Array.isArray(body.detail) ? body.detail.filter(isObject) : []);
+function readMessage(body) {
+  const faults = readFaults(body).map((fault) => {
     const place = (Array.isArray(fault.loc) ? fault.loc : []).filter((part) => part !== 'body').join('.');
     return place ? `${place}: ${textAt(fault, 'msg')}` : textAt(fault, 'msg');
   });
@@ -350,10 +350,10 @@ const jobUrl = (ctx, path, id) =>
 
 export function parseSubmitResponse(ctx, { body }) {
   const taskId = textAt(body, 'request_id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'fal answered without a request.');
+  if (taskId === '') throw new Error(readMessage(body) || 'fal answered without a request.');
   const named = textAt(body, 'response_url').replace(/\/response$/, '');
   const known = named.startsWith(`${root(ctx)}/`) && named.endsWith(`/requests/${taskId}`);
-  const url = known ? named : jobUrl(ctx, pathOf(ctx), taskId);
+  const url = known ? named : jobUrl(ctx, toPath(ctx), taskId);
   return { taskId, taskData: body, state: { url } };
 }
 
@@ -361,8 +361,8 @@ export function parseSubmitResponse(ctx, { body }) {
 const BUSY = words('runner_scheduling_failure runner_connection_timeout runner_connection_refused');
 
 export function parseSubmitError({ statusCode, headers, body }) {
-  const message = wordsOf(body);
-  const [fault] = faultsOf(body);
+  const message = readMessage(body);
+  const [fault] = readFaults(body);
   const type = textAt(fault, 'type') || textAt(body, 'error_type') || (headers['x-fal-error-type']?.[0] ?? '');
   if (type === 'content_policy_violation') return { kind: 'content', message };
   if (BUSY.includes(type)) return { kind: 'vendor_busy', message };
@@ -386,25 +386,25 @@ const TYPES = pairs(
 );
 
 /** The files of a result: what has an address, wherever it stands. */
-function filesOf(value, depth = 0) {
+function readFiles(value, depth = 0) {
   if (depth > 6) return [];
-  if (Array.isArray(value)) return value.flatMap((item) => filesOf(item, depth + 1));
+  if (Array.isArray(value)) return value.flatMap((item) => readFiles(item, depth + 1));
   if (!isObject(value)) return [];
   if (/^https?:\/\//.test(textAt(value, 'url'))) return [value];
-  return Object.values(value).flatMap((item) => filesOf(item, depth + 1));
+  return Object.values(value).flatMap((item) => readFiles(item, depth + 1));
 }
 
-const mimeOf = (file) =>
+const toMime = (file) =>
   textAt(file, 'content_type') || TYPES[/\.(\w{2,4})(?:[?#]|$)/.exec(textAt(file, 'url'))?.[1]?.toLowerCase()];
-const kindOf = (mime = '') => ['video', 'image', 'audio'].find((kind) => mime.startsWith(`${kind}/`));
+const toKind = (mime = '') => ['video', 'image', 'audio'].find((kind) => mime.startsWith(`${kind}/`));
 
 /** With keys such as `video`, `image-2`. A file of no known type is what the order was for. */
-function artifactsOf({ action, data }) {
+function toArtifacts({ action, data }) {
   const counts = {};
-  const files = filesOf(data).slice(0, 64);
+  const files = readFiles(data).slice(0, 64);
   return files.map((file) => {
-    const mimeType = mimeOf(file);
-    const type = kindOf(mimeType) ?? (mimeType || !['video', 'image', 'audio'].includes(action) ? 'file' : action);
+    const mimeType = toMime(file);
+    const type = toKind(mimeType) ?? (mimeType || !['video', 'image', 'audio'].includes(action) ? 'file' : action);
     counts[type] = (counts[type] ?? 0) + 1;
     const key = counts[type] === 1 ? type : `${type}-${counts[type]}`;
     return { key, type, ...(mimeType ? { mimeType } : {}), file };
@@ -417,28 +417,28 @@ export function parseTaskResult(ctx, body, { status: code }) {
   const named = textAt(body, 'status');
   if (named === 'IN_QUEUE') return { status: 'QUEUED' };
   if (named === 'IN_PROGRESS') return { status: 'IN_PROGRESS' };
-  if (named !== 'COMPLETED') return { status: 'UNKNOWN', reason: wordsOf(body) || named };
+  if (named !== 'COMPLETED') return { status: 'UNKNOWN', reason: readMessage(body) || named };
   const error = textAt(body, 'error');
   if (error !== '') return { status: 'FAILURE', reason: error, code: textAt(body, 'error_type') || undefined };
   return { status: 'IN_PROGRESS', progress: 99, state: { ...ctx.state, done: true } };
 }
 
 function readResult(body, code) {
-  if (code === 202 || /still in progress/i.test(wordsOf(body))) return { status: 'IN_PROGRESS', progress: 99 };
-  if (code >= 400) return { status: 'FAILURE', reason: wordsOf(body) || 'The job failed at fal.' };
+  if (code === 202 || /still in progress/i.test(readMessage(body))) return { status: 'IN_PROGRESS', progress: 99 };
+  if (code >= 400) return { status: 'FAILURE', reason: readMessage(body) || 'The job failed at fal.' };
   if (!isObject(body)) return { status: 'UNKNOWN', reason: 'fal answered without a result.' };
-  return { status: 'SUCCESS', url: filesOf(body)[0]?.url };
+  return { status: 'SUCCESS', url: readFiles(body)[0]?.url };
 }
 
 export function extractUsageOnComplete(ctx, result, body) {
   if (result.status !== 'SUCCESS') return null;
-  const made = artifactsOf({ action: ctx.action, data: body });
+  const made = toArtifacts({ action: ctx.action, data: body });
   const usage = {};
   const images = made.filter(({ type }) => type === 'image').map(({ file }) => file);
   if (ctx.action === 'image' && images.length > 0) {
     usage.images = images.length;
     if (images.every(({ width, height }) => width > 0 && height > 0))
-      usage.megapixels = images.reduce((sum, { width, height }) => sum + megapixelsOf([width, height]), 0);
+      usage.megapixels = images.reduce((sum, { width, height }) => sum + toMegapixels([width, height]), 0);
   }
   const length = Number(made.find(({ type }) => type === 'video')?.file.duration);
   if (length > 0 && !MODELS[ctx.upstreamModel]?.lengths) usage.seconds = length;
@@ -447,13 +447,13 @@ export function extractUsageOnComplete(ctx, result, body) {
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  const files = artifactsOf(task).map(({ file: _file, ...artifact }) => artifact);
+  const files = toArtifacts(task).map(({ file: _file, ...artifact }) => artifact);
   // Models that answer in words have no file.
   return files.length > 0 ? files : [{ key: 'result', type: 'file', mimeType: 'application/json' }];
 }
 
 export function buildContentRequest(ctx) {
-  const found = artifactsOf(ctx);
+  const found = toArtifacts(ctx);
   const isText = found.length === 0 && ctx.artifactKey === 'result';
   if (isText) return { url: `data:application/json;base64,${utils.base64(JSON.stringify(ctx.data))}` };
   const named = found.find(({ key }) => key === ctx.artifactKey);
@@ -462,7 +462,7 @@ export function buildContentRequest(ctx) {
 }
 
 /** The fields of a body; files of a field that is repeated are a list. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -476,7 +476,7 @@ function fieldsOf(body) {
 }
 
 /** Texts, one a line, and images of a Responses request; fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, metadata: _labels, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (!Array.isArray(input)) return typeof input === 'string' ? { ...request, prompt: input } : request;
   const parts = input.flatMap((item) =>
@@ -487,13 +487,13 @@ function fieldsOfResponses(body) {
   return { ...request, prompt: texts.join('\n').trim(), ...(images.length > 1 ? { images } : { image: images[0] }) };
 }
 
-const tagOf = ({ type, url }) => {
+const toTag = ({ type, url }) => {
   if (type === 'image') return `<img src="${url}" alt="">`;
   return type === 'file' ? `<a href="${url}">${url}</a>` : `<${type} controls src="${url}"></${type}>`;
 };
-const shown = (ctx) => Object.values(ctx.artifacts).map(tagOf).join('\n');
+const shown = (ctx) => Object.values(ctx.artifacts).map(toTag).join('\n');
 
-const decodeRequest = (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) });
+const decodeRequest = (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) });
 
 export const protocols = {
   proto_video: {
@@ -506,7 +506,7 @@ export const protocols = {
   },
   proto_image: { decodeRequest, render: () => null },
   proto_responses: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(decodeResponses(ctx.body)) }),
     renderEvents(ctx, task, previous) {
       if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: shown(ctx) }], done: true };
       if (task.status === 'FAILURE') return { events: [{ type: 'error', message: task.fail_reason }], done: true };

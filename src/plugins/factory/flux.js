@@ -168,36 +168,36 @@ const objectAt = (value, name) => (isObject(value) && isObject(value[name]) ? va
 const textAt = (value, name) => (isObject(value) && typeof value[name] === 'string' ? value[name].trim() : '');
 const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
 const keyHeader = (ctx) => ({ 'x-key': ctx.apiKey });
-const modelOf = (ctx) => ctx.upstreamModel || ctx.model;
+const readModel = (ctx) => ctx.upstreamModel || ctx.model;
 
 // ------------------------------------------------------------------------------------------------------------- the request
 
 /** An address or Base64, or `{ref}` of an uploaded file. */
-function imageOf(name, given) {
+function readImage(name, given) {
   const value = isObject(given) && isGiven(given.image_url) ? given.image_url : given;
   if (typeof value === 'string') return value.trim().replace(/^data:[^,]{0,100};base64,/, '');
   if (isObject(value) && typeof value.ref === 'string') return { ref: value.ref };
   throw new Error(`${name} must be an http(s) URL, a data URL of an image, or an uploaded file.`);
 }
 
-function numberOf(name, given) {
+function readNumber(name, given) {
   const value = Number(given);
   if (!Number.isFinite(value)) throw new Error(`${name} must be a number.`);
   return value;
 }
 
-function flagOf(name, given) {
+function readFlag(name, given) {
   if (![true, false, 'true', 'false'].includes(given)) throw new Error(`${name} must be true or false.`);
   return String(given) === 'true';
 }
 
-function textOf(name, given) {
+function readText(name, given) {
   if (typeof given !== 'string') throw new Error(`${name} must be a text.`);
   return given;
 }
 
 /** A form holds it as JSON text. */
-function metadataOf(given) {
+function readMetadata(given) {
   if (typeof given !== 'string') return isObject(given) ? given : {};
   try {
     const value = JSON.parse(given);
@@ -212,27 +212,27 @@ function metadataOf(given) {
  * intent again.
  */
 function normalize(sent) {
-  const metadata = metadataOf(sent.metadata);
+  const metadata = readMetadata(sent.metadata);
   const fields = { ...metadata, ...sent };
   if (isGiven(fields.n) && Number(fields.n) !== 1) throw new Error('A request makes one image; leave n out.');
   const intent = {};
   const readAll = (names, read) => {
     for (const name of names) if (isGiven(fields[name])) intent[name] = read(name, fields[name]);
   };
-  readAll(TEXTS, textOf);
-  readAll(NUMBERS, numberOf);
-  readAll(FLAGS, flagOf);
+  readAll(TEXTS, readText);
+  readAll(NUMBERS, readNumber);
+  readAll(FLAGS, readFlag);
   const given = ['input_reference', 'image', 'images'].flatMap((name) => fields[name] ?? []).filter(isGiven);
   const images = [...given, ...IMAGES.map((name) => fields[name]).filter(isGiven)];
   if (images.length > IMAGES.length) throw new Error(`At most ${IMAGES.length} images are taken.`);
-  for (const [index, image] of images.entries()) intent[IMAGES[index]] = imageOf(IMAGES[index], image);
-  if (isGiven(fields.image_prompt)) intent.image_prompt = imageOf('image_prompt', fields.image_prompt);
+  for (const [index, image] of images.entries()) intent[IMAGES[index]] = readImage(IMAGES[index], image);
+  if (isGiven(fields.image_prompt)) intent.image_prompt = readImage('image_prompt', fields.image_prompt);
   const rest = Object.entries(metadata).filter(([name]) => !OWN.has(name));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
 }
 
-function sizeOf(size) {
+function toSize(size) {
   if (size === undefined || size === 'auto') return undefined;
   const match = /^([1-9]\d{1,3})[x*]([1-9]\d{1,3})$/i.exec(size);
   if (!match) throw new Error(`The size "${size.slice(0, 40)}" is not in the form WIDTHxHEIGHT.`);
@@ -249,7 +249,7 @@ function nearestRatio({ width, height }) {
 
 /** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
-  const model = modelOf(ctx);
+  const model = readModel(ctx);
   const spec = MODELS[model] ?? UNLISTED;
   const { size, ...order } = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   if (!order.prompt?.trim()) throw new Error('Please give a prompt.');
@@ -257,7 +257,7 @@ function plan(ctx) {
   if (images > spec.images) {
     throw new Error(spec.images === 0 ? `${model} takes no images.` : `${model} takes at most ${spec.images} images.`);
   }
-  const wished = sizeOf(size);
+  const wished = toSize(size);
   if (wished && spec.shape === 'ratio') order.aspect_ratio ??= nearestRatio(wished);
   if (wished && spec.shape === 'pixels') Object.assign(order, { ...wished, ...order });
   const { width = 1024, height = 1024 } = order;
@@ -295,7 +295,7 @@ export function extractUsage(ctx) {
 // ------------------------------------------------------------------------------------------------------------- the answers
 
 /** The vendor explains in `detail`, as a text or as a list of faults, or in `error`. */
-function wordsOf(body) {
+function readMessage(body) {
   const { detail } = isObject(body) ? body : {};
   if (Array.isArray(detail)) {
     return detail
@@ -308,7 +308,7 @@ function wordsOf(body) {
 
 export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'Black Forest Labs answered without a task.');
+  if (taskId === '') throw new Error(readMessage(body) || 'Black Forest Labs answered without a task.');
   return { taskId, taskData: body, state: { polling_url: textAt(body, 'polling_url') } };
 }
 
@@ -316,7 +316,7 @@ export function parseSubmitResponse(_ctx, { body }) {
 const REFUSALS = { 402: 'balance', 403: 'credential', 429: 'capacity' };
 
 export function parseSubmitError({ statusCode, body }) {
-  const words = wordsOf(body);
+  const words = readMessage(body);
   const kind = /^(request|content) moderated/i.test(words) ? 'content' : REFUSALS[statusCode];
   return kind ? { kind, message: words } : null;
 }
@@ -340,36 +340,36 @@ export function buildQueryRequest(ctx) {
   };
 }
 
-const sampleOf = (body) => textAt(objectAt(body, 'result'), 'sample');
+const readSample = (body) => textAt(objectAt(body, 'result'), 'sample');
 
 /** What is not known is said to be unknown, and so is a success without an image. */
 export function parseTaskResult(_ctx, body) {
   const named = textAt(body, 'status');
-  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) || named };
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: readMessage(body) || named };
   const status = STATUSES[named];
   if (status === 'FAILURE') {
     const reasons = objectAt(body, 'details')['Moderation Reasons'];
     const why = Array.isArray(reasons) && reasons.length > 0 ? ` (${reasons.join(', ')})` : '';
-    return { status, reason: `${ENDINGS[named] ?? (wordsOf(body) || 'The image could not be generated.')}${why}` };
+    return { status, reason: `${ENDINGS[named] ?? (readMessage(body) || 'The image could not be generated.')}${why}` };
   }
   if (status !== 'SUCCESS') {
     return typeof body.progress === 'number' ? { status, progress: Math.round(body.progress * 100) } : { status };
   }
-  const url = sampleOf(body);
+  const url = readSample(body);
   return url === '' ? { status: 'UNKNOWN', reason: 'the job is ready without an image' } : { status, url };
 }
 
 const TYPES = { png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', webp: 'image/webp' };
 
 export function listArtifacts(task) {
-  const url = task.status === 'SUCCESS' ? sampleOf(task.data) : '';
+  const url = task.status === 'SUCCESS' ? readSample(task.data) : '';
   if (url === '') return [];
   const mimeType = TYPES[/\.(\w+)(?:\?|$)/.exec(url)?.[1]];
   return [{ key: 'image', type: 'image', ...(mimeType ? { mimeType } : {}) }];
 }
 
 export function buildContentRequest(ctx) {
-  const url = sampleOf(ctx.data);
+  const url = readSample(ctx.data);
   if (ctx.artifactKey !== 'image' || url === '') throw new Error('artifact_not_found');
   return { url, method: ctx.clientRequest.method, credentialless: true };
 }
@@ -380,7 +380,7 @@ export function buildContentRequest(ctx) {
  * Texts in order, one a line, and images of a Responses request; further fields stand beside
  * `input`.
  */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (typeof request.input === 'string') return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
@@ -395,7 +395,7 @@ function fieldsOfResponses(body) {
 const shown = (ctx) => `<img src="${ctx.artifacts.image.url}" alt="">`;
 
 /** The fields of a generation or of an edit, whose files are images. */
-function fieldsOfImages(body) {
+function decodeImages(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = Object.fromEntries(Object.entries(body.fields).map(([name, values]) => [name, values[0]]));
@@ -409,7 +409,7 @@ function fieldsOfImages(body) {
 export const protocols = {
   proto_image: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfImages(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(decodeImages(ctx.body)) };
     },
     /** The gateway's own links to the artifacts. */
     render: () => null,
@@ -417,7 +417,7 @@ export const protocols = {
   proto_responses: {
     decodeRequest(ctx) {
       // What is not read of a client's labels is not for the vendor.
-      const { metadata: _labels, ...requestBody } = normalize(fieldsOfResponses(ctx.body));
+      const { metadata: _labels, ...requestBody } = normalize(decodeResponses(ctx.body));
       return { kind: 'submit', model: ctx.model, requestBody };
     },
     renderEvents(ctx, task, previous) {

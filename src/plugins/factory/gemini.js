@@ -64,9 +64,9 @@ export const meta = {
 const RESOLUTIONS = ['720p', '1080p', '4k'];
 const isVeo2 = (model) => model.startsWith('veo-2');
 const makes4k = (model) => /^veo-3\.1-(fast-)?generate/.test(model);
-const lengthsOf = (model) => (isVeo2(model) ? [5, 6, 7, 8] : [4, 6, 8]);
-const resolutionsOf = (model) => RESOLUTIONS.slice(0, isVeo2(model) ? 1 : makes4k(model) ? 3 : 2);
-const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((model) => [model, rangeOf(model)])) });
+const lengthsFor = (model) => (isVeo2(model) ? [5, 6, 7, 8] : [4, 6, 8]);
+const resolutionsFor = (model) => RESOLUTIONS.slice(0, isVeo2(model) ? 1 : makes4k(model) ? 3 : 2);
+const byModel = (toRange) => ({ models: Object.fromEntries(meta.models.map((model) => [model, toRange(model)])) });
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
@@ -77,8 +77,8 @@ export const vendorInfo = {
   keyUrl: 'https://aistudio.google.com/apikey',
   keyFormat: ['AIza…', 'AQ.…'],
   ranges: {
-    seconds: byModel((model) => ({ values: lengthsOf(model) })),
-    resolution: byModel((model) => ({ values: resolutionsOf(model) })),
+    seconds: byModel((model) => ({ values: lengthsFor(model) })),
+    resolution: byModel((model) => ({ values: resolutionsFor(model) })),
   },
 };
 
@@ -96,18 +96,18 @@ const RENAMED = {
   personGeneration: 'person_generation',
 };
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt size seconds duration resolution aspect_ratio negative_prompt person_generation seed image
   input_reference last_frame reference_images images metadata extra ${Object.keys(RENAMED).join(' ')}`
     .split(/\s+/)
-    .map(lettersOf),
+    .map(stripSeparators),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers|storage_?uri)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
+const isOwn = (name) => READ.has(stripSeparators(name)) || CLOSED.test(stripSeparators(name));
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === 'string' && value.trim() !== '';
@@ -115,7 +115,7 @@ const given = (value) => value !== undefined && value !== null && value !== '';
 const firstGiven = (...values) => values.find(given);
 const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1beta$/, '');
 const keyHeader = (ctx) => ({ 'x-goog-api-key': ctx.apiKey });
-const modelOf = (ctx) => ctx.upstreamModel || ctx.model;
+const readModel = (ctx) => ctx.upstreamModel || ctx.model;
 
 // ------------------------------------------------------------------------------------------------------------- the request
 
@@ -124,7 +124,7 @@ const modelOf = (ctx) => ctx.upstreamModel || ctx.model;
  * API takes bytes, and a plugin can fetch
  * nothing: an address is refused.
  */
-function imageOf(value, name) {
+function readImage(value, name) {
   const url = isObject(value) ? value.image_url : value;
   if (isText(url)) {
     const match = /^data:(image\/[\w.+-]+);base64,(.+)$/s.exec(url);
@@ -137,7 +137,7 @@ function imageOf(value, name) {
 }
 
 /** "1280x720" as the ratio and resolution that come closest. */
-function shapeOf(size) {
+function toShape(size) {
   const match = /^(\d+)x(\d+)$/.exec(size);
   if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
   const [width, height] = [Number(match[1]), Number(match[2])];
@@ -146,13 +146,13 @@ function shapeOf(size) {
   return { resolution, ratio: width >= height ? '16:9' : '9:16' };
 }
 
-function oneOf(value, known, name) {
+function readChoice(value, known, name) {
   if (!known.includes(value)) throw new Error(`${name} is one of ${known.join(', ')}.`);
   return value;
 }
 
 /** A member with members of its own; in a form it is JSON text. */
-function membersOf(value, name) {
+function readMembers(value, name) {
   if (!given(value)) return {};
   try {
     const read = typeof value === 'string' ? JSON.parse(value) : value;
@@ -166,11 +166,11 @@ function membersOf(value, name) {
  * not read.
  */
 function withMetadata({ metadata, extra, ...fields }) {
-  const named = { ...membersOf(metadata, 'metadata') };
+  const named = { ...readMembers(metadata, 'metadata') };
   for (const [theirs, ours] of Object.entries(RENAMED)) {
     if (given(named[theirs])) named[ours] = named[theirs];
   }
-  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const more = Object.entries({ ...readMembers(extra, 'extra'), ...named });
   const passed = more.filter(([name, value]) => !isOwn(name) && given(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
@@ -181,14 +181,14 @@ const isList = (name) => name === 'reference_images' || name === 'images';
 function normalize(request) {
   const fields = withMetadata(request);
   if (!isText(fields.prompt)) throw new Error('Please give a prompt.');
-  const shape = given(fields.size) ? shapeOf(String(fields.size)) : { resolution: '720p', ratio: '16:9' };
+  const shape = given(fields.size) ? toShape(String(fields.size)) : { resolution: '720p', ratio: '16:9' };
   const seconds = Number(firstGiven(fields.seconds, fields.duration, DEFAULT_SECONDS));
   if (!(seconds >= 4 && seconds <= 8)) throw new Error('The length of a video is from 4 to 8 seconds.');
   const order = {
     prompt: fields.prompt,
     seconds,
-    resolution: oneOf(firstGiven(fields.resolution, shape.resolution), RESOLUTIONS, 'resolution'),
-    aspect_ratio: oneOf(firstGiven(fields.aspect_ratio, shape.ratio), RATIOS, 'aspect_ratio'),
+    resolution: readChoice(firstGiven(fields.resolution, shape.resolution), RESOLUTIONS, 'resolution'),
+    aspect_ratio: readChoice(firstGiven(fields.aspect_ratio, shape.ratio), RATIOS, 'aspect_ratio'),
   };
   for (const name of Object.keys(PASSED)) if (isText(fields[name])) order[name] = fields[name];
   if (given(fields.seed)) {
@@ -196,29 +196,29 @@ function normalize(request) {
     if (!Number.isInteger(order.seed) || order.seed < 0) throw new Error('seed is a whole number of at least 0.');
   }
   const image = firstGiven(fields.image, fields.input_reference);
-  if (image) order.image = imageOf(image, 'image');
-  if (given(fields.last_frame)) order.last_frame = imageOf(fields.last_frame, 'last_frame');
+  if (image) order.image = readImage(image, 'image');
+  if (given(fields.last_frame)) order.last_frame = readImage(fields.last_frame, 'last_frame');
   if (order.last_frame && !order.image) throw new Error('last_frame needs the first frame in image.');
   const references = firstGiven(fields.reference_images, fields.images);
   if (given(references)) {
     const list = Array.isArray(references) ? references : [references];
     if (list.length > MAX_REFERENCES) throw new Error(`At most ${MAX_REFERENCES} reference_images are taken.`);
-    if (list.length > 0) order.reference_images = list.map((item) => imageOf(item, 'reference_images'));
+    if (list.length > 0) order.reference_images = list.map((item) => readImage(item, 'reference_images'));
   }
   if (Object.keys(fields.extra).length > 0) order.extra = fields.extra;
   return order;
 }
 
 /** The order with the rules of its model. */
-function orderOf(ctx) {
+function readOrder(ctx) {
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
-  const model = modelOf(ctx);
-  const lengths = lengthsOf(model);
+  const model = readModel(ctx);
+  const lengths = lengthsFor(model);
   if (!lengths.includes(order.seconds)) throw new Error(`${model} makes videos of ${lengths.join(', ')} seconds.`);
   if (isVeo2(model) && order.resolution !== '720p') throw new Error(`${model} makes 720p only.`);
   if (order.resolution !== '720p' && order.seconds !== 8)
     throw new Error(`${order.resolution} videos are 8 seconds long.`);
-  if (!resolutionsOf(model).includes(order.resolution)) throw new Error(`${model} makes no 4k videos.`);
+  if (!resolutionsFor(model).includes(order.resolution)) throw new Error(`${model} makes no 4k videos.`);
   return order;
 }
 
@@ -226,7 +226,7 @@ function orderOf(ctx) {
  * The fields of a JSON or multipart body; files by the name of their field. Reference images may be
  * repeated, as files, texts or both.
  */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -243,8 +243,8 @@ function fieldsOf(body) {
 }
 
 export function buildSubmitRequest(ctx) {
-  const model = modelOf(ctx);
-  const order = orderOf(ctx);
+  const model = readModel(ctx);
+  const order = readOrder(ctx);
   const bytes = ({ data, file, mimeType }) => ({
     bytesBase64Encoded: data || { __fileRef: file, encoding: 'base64', maxBytes: MAX_IMAGE_BYTES },
     mimeType,
@@ -264,11 +264,11 @@ export function buildSubmitRequest(ctx) {
     method: 'POST',
     headers: { ...keyHeader(ctx), 'Content-Type': 'application/json' },
     body: { instances: [instance], parameters },
-    action: actionOf(order),
+    action: toAction(order),
   };
 }
 
-function actionOf(order) {
+function toAction(order) {
   if (order.reference_images) return 'reference_to_video';
   if (order.last_frame) return 'first_tail_to_video';
   return order.image ? 'image_to_video' : 'text_to_video';
@@ -276,12 +276,12 @@ function actionOf(order) {
 
 // ------------------------------------------------------------------------------------------------------------- the answers
 
-const messageOf = (error) => (isObject(error) && (error.message || error.status)) || String(error);
+const readMessage = (error) => (isObject(error) && (error.message || error.status)) || String(error);
 
 export function parseSubmitResponse(_ctx, { body }) {
   if (!isObject(body) || !isText(body.name)) {
     throw new Error(
-      `The answer holds no operation${isObject(body) && body.error ? `: ${messageOf(body.error)}` : '.'}`,
+      `The answer holds no operation${isObject(body) && body.error ? `: ${readMessage(body.error)}` : '.'}`,
     );
   }
   const result = readOperation(body);
@@ -313,7 +313,7 @@ export function parseTaskResult(_ctx, body) {
 }
 
 /** The finished videos, each with its address as `uri`. */
-function videosOf(operation) {
+function readVideos(operation) {
   const answer =
     isObject(operation) && isObject(operation.response) ? operation.response.generateVideoResponse : undefined;
   const samples = isObject(answer) ? (answer.generatedSamples ?? answer.generatedVideos) : [];
@@ -324,26 +324,26 @@ function readOperation(operation) {
   if (!isObject(operation) || !isText(operation.name)) {
     return {
       status: 'UNKNOWN',
-      reason: isObject(operation) && operation.error ? messageOf(operation.error) : 'no operation',
+      reason: isObject(operation) && operation.error ? readMessage(operation.error) : 'no operation',
     };
   }
   // An operation that runs has no `done` at all.
   if (operation.done !== true) return { status: 'IN_PROGRESS' };
-  if (operation.error) return { status: 'FAILURE', reason: messageOf(operation.error) };
-  if (videosOf(operation).length > 0) return { status: 'SUCCESS', progress: 100 };
+  if (operation.error) return { status: 'FAILURE', reason: readMessage(operation.error) };
+  if (readVideos(operation).length > 0) return { status: 'SUCCESS', progress: 100 };
   const filtered = operation.response?.generateVideoResponse?.raiMediaFilteredReasons;
   const reason = Array.isArray(filtered) ? filtered.filter(isText).join(' ') : '';
   return { status: 'FAILURE', reason: reason || 'The operation ended without a video.' };
 }
 
 export function extractUsage(ctx) {
-  const { seconds, resolution } = orderOf(ctx);
+  const { seconds, resolution } = readOrder(ctx);
   return { seconds, resolution };
 }
 
 /** What was made, where the vendor tells. */
 export function extractUsageOnComplete(_ctx, result, operation) {
-  const [video] = videosOf(operation);
+  const [video] = readVideos(operation);
   if (result.status !== 'SUCCESS' || !video) return null;
   const facts = {};
   const seconds = Number.parseFloat(video.durationSeconds ?? video.duration);
@@ -352,11 +352,11 @@ export function extractUsageOnComplete(_ctx, result, operation) {
   return facts;
 }
 
-const keyOf = (index) => (index === 0 ? 'video' : `video-${index + 1}`);
+const toKey = (index) => (index === 0 ? 'video' : `video-${index + 1}`);
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  return videosOf(task.data).map((_video, index) => ({ key: keyOf(index), type: 'video', mimeType: 'video/mp4' }));
+  return readVideos(task.data).map((_video, index) => ({ key: toKey(index), type: 'video', mimeType: 'video/mp4' }));
 }
 
 /**
@@ -364,7 +364,7 @@ export function listArtifacts(task) {
  * gets no credential.
  */
 export function buildContentRequest(ctx) {
-  const { uri } = videosOf(ctx.data).find((_video, index) => keyOf(index) === ctx.artifactKey) ?? {};
+  const { uri } = readVideos(ctx.data).find((_video, index) => toKey(index) === ctx.artifactKey) ?? {};
   if (!uri) throw new Error('artifact_not_found');
   const { method, headers } = ctx.clientRequest;
   const file = /\/v1beta\/files\/([\w-]+):download/.exec(uri);
@@ -382,7 +382,7 @@ const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? met
  * The prompt and first image of a Responses request: its texts in order, one a line; further fields
  * as in a video request.
  */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
@@ -398,7 +398,7 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) };
     },
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
@@ -408,7 +408,7 @@ export const protocols = {
   },
   proto_responses: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(decodeResponses(ctx.body)) };
     },
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };

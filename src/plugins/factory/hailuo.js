@@ -87,8 +87,8 @@ export const meta = {
   ],
 };
 
-const byModel = (rangeOf) => ({
-  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+const byModel = (toRange) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, toRange(spec)])),
 });
 
 const named = (is) => Object.keys(MODELS).filter((model) => is(MODELS[model]));
@@ -121,18 +121,18 @@ const UNLISTED = {
 };
 
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt first_frame_image first_frame image input_reference last_frame_image last_frame subject subject_reference
   duration seconds resolution size prompt_optimizer fast_pretreatment aigc_watermark metadata extra`
     .split(/\s+/)
-    .map(lettersOf),
+    .map(stripSeparators),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
+const isOwn = (name) => READ.has(stripSeparators(name)) || CLOSED.test(stripSeparators(name));
 
 const MAX_PROMPT = 2000;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
@@ -209,7 +209,7 @@ function resolutionOfSize(size) {
 }
 
 /** A member with members of its own; in a form it is JSON text. */
-function membersOf(value, name) {
+function readMembers(value, name) {
   if (!isGiven(value)) return {};
   try {
     const read = typeof value === 'string' ? JSON.parse(value) : value;
@@ -223,8 +223,8 @@ function membersOf(value, name) {
  * not read.
  */
 function withMetadata({ metadata, extra, ...fields }) {
-  const named = membersOf(metadata, 'metadata');
-  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const named = readMembers(metadata, 'metadata');
+  const more = Object.entries({ ...readMembers(extra, 'extra'), ...named });
   const passed = more.filter(([name, value]) => !isOwn(name) && isGiven(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
@@ -266,7 +266,7 @@ function normalize(request) {
 }
 
 /** The fields of a JSON, form or multipart body; a file stands under the name of its field. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -308,15 +308,15 @@ function plan(ctx) {
   return { model, request, resolution, seconds };
 }
 
-const modelOf = (fields) => {
+const readModel = (fields) => {
   if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
   return fields.model;
 };
 
-const imageOf = (image) =>
+const toImage = (image) =>
   isObject(image) ? { __fileRef: image.ref, encoding: 'dataUrl', maxBytes: MAX_IMAGE_BYTES } : image;
 
-function actionOf({ first_frame_image, last_frame_image, subject }) {
+function toAction({ first_frame_image, last_frame_image, subject }) {
   if (subject !== undefined) return 'reference_to_video';
   if (last_frame_image !== undefined) return 'first_tail_to_video';
   return first_frame_image === undefined ? 'text_to_video' : 'image_to_video';
@@ -330,9 +330,9 @@ export function buildSubmitRequest(ctx) {
     ...extra,
     model,
     ...rest,
-    first_frame_image: imageOf(first_frame_image),
-    last_frame_image: imageOf(last_frame_image),
-    subject_reference: subject === undefined ? undefined : [{ type: 'character', image: [imageOf(subject)] }],
+    first_frame_image: toImage(first_frame_image),
+    last_frame_image: toImage(last_frame_image),
+    subject_reference: subject === undefined ? undefined : [{ type: 'character', image: [toImage(subject)] }],
     duration: seconds,
     resolution,
     callback_url: ctx.callbackUrl,
@@ -342,21 +342,21 @@ export function buildSubmitRequest(ctx) {
     method: 'POST',
     headers: { ...bearer(ctx), 'Content-Type': 'application/json' },
     body,
-    action: actionOf(request),
+    action: toAction(request),
   };
 }
 
 /** Errors come with HTTP 200: `base_resp` tells. */
-const codeOf = (body) => Number(objectAt(body, 'base_resp').status_code ?? 0);
-const wordsOf = (body) => {
+const readCode = (body) => Number(objectAt(body, 'base_resp').status_code ?? 0);
+const readMessage = (body) => {
   const message = textAt(objectAt(body, 'base_resp'), 'status_msg');
-  return codeOf(body) === 0 ? '' : `${message || 'MiniMax refused'} (${codeOf(body)})`;
+  return readCode(body) === 0 ? '' : `${message || 'MiniMax refused'} (${readCode(body)})`;
 };
 
 export function parseSubmitResponse(_ctx, response) {
   const { body } = response;
   const taskId = textAt(body, 'task_id');
-  if (taskId === '' || codeOf(body) !== 0) throw new Error(wordsOf(body) || 'MiniMax answered without a task.');
+  if (taskId === '' || readCode(body) !== 0) throw new Error(readMessage(body) || 'MiniMax answered without a task.');
   return { taskId, taskData: body };
 }
 
@@ -368,16 +368,16 @@ const MEANINGS = {
 
 export function parseSubmitError({ body }) {
   // An answer that names a task may have made it.
-  const isKnown = textAt(body, 'task_id') === '' && Object.hasOwn(MEANINGS, codeOf(body));
-  const kind = isKnown ? MEANINGS[codeOf(body)] : undefined;
-  return kind ? { kind, message: wordsOf(body) } : null;
+  const isKnown = textAt(body, 'task_id') === '' && Object.hasOwn(MEANINGS, readCode(body));
+  const kind = isKnown ? MEANINGS[readCode(body)] : undefined;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 /** The id of the finished file, once a round has seen it. */
-const fileIdOf = (ctx) => textAt(ctx.state, 'file_id');
+const readFileId = (ctx) => textAt(ctx.state, 'file_id');
 
 export function buildQueryRequest(ctx) {
-  const fileId = fileIdOf(ctx);
+  const fileId = readFileId(ctx);
   const question =
     fileId === ''
       ? `query/video_generation?task_id=${encodeURIComponent(ctx.taskId)}`
@@ -386,27 +386,27 @@ export function buildQueryRequest(ctx) {
 }
 
 export function parseTaskResult(ctx, body) {
-  return fileIdOf(ctx) === '' ? readTask(body) : readFile(body);
+  return readFileId(ctx) === '' ? readTask(body) : readFile(body);
 }
 
 function readTask(body) {
   const named = textAt(body, 'status');
-  if (named === 'Fail' || REFUSALS.includes(codeOf(body))) {
-    return { status: 'FAILURE', reason: wordsOf(body) || 'The video could not be generated.' };
+  if (named === 'Fail' || REFUSALS.includes(readCode(body))) {
+    return { status: 'FAILURE', reason: readMessage(body) || 'The video could not be generated.' };
   }
-  if (codeOf(body) !== 0 || !Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) };
+  if (readCode(body) !== 0 || !Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: readMessage(body) };
   if (named !== 'Success') return { status: STATUSES[named] };
   const file_id = textAt(body, 'file_id');
   if (file_id === '') return { status: 'UNKNOWN', reason: 'MiniMax names no file.' };
   // Not finished for the gateway until the file's address is known.
-  return { status: 'IN_PROGRESS', progress: '99%', state: { file_id, ...madeOf(body) } };
+  return { status: 'IN_PROGRESS', progress: '99%', state: { file_id, ...readMade(body) } };
 }
 
 /**
  * What the vendor tells of the finished video, as facts. Only this answer tells, not the one about
  * the file.
  */
-function madeOf(body) {
+function readMade(body) {
   const side = Math.min(Number(body.video_width), Number(body.video_height));
   const facts = {};
   if (Number(body.duration) > 0) facts.seconds = Number(body.duration);
@@ -416,7 +416,7 @@ function madeOf(body) {
 
 function readFile(body) {
   const url = textAt(objectAt(body, 'file'), 'download_url');
-  if (codeOf(body) !== 0 || url === '') return { status: 'UNKNOWN', reason: wordsOf(body) };
+  if (readCode(body) !== 0 || url === '') return { status: 'UNKNOWN', reason: readMessage(body) };
   return { status: 'SUCCESS', url };
 }
 
@@ -467,7 +467,7 @@ const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? met
  * A Responses request as fields: its texts in order, one a line, are the prompt, its images the
  * frames; further fields as in a video request.
  */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
   const parts = items.flatMap((item) =>
@@ -486,7 +486,7 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) };
     },
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
@@ -496,7 +496,7 @@ export const protocols = {
   },
   proto_responses: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(decodeResponses(ctx.body)) };
     },
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };
@@ -519,8 +519,8 @@ export const protocols = {
 
 export const native = {
   decodeSubmit(ctx) {
-    const fields = fieldsOf(ctx.body);
-    return { kind: 'submit', model: modelOf(fields), requestBody: normalize({ metadata: fields }) };
+    const fields = readFields(ctx.body);
+    return { kind: 'submit', model: readModel(fields), requestBody: normalize({ metadata: fields }) };
   },
   decodeTaskQuery: (ctx) => decodeQuery(ctx, 'task_id'),
   decodeFileQuery: (ctx) => decodeQuery(ctx, 'file_id'),

@@ -138,18 +138,18 @@ const REQ_KEYS = {
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
 const MAX_PROMPT = 800;
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt image input_reference first_frame last_image last_frame image_urls binary_data_base64 images frames
   duration seconds aspect_ratio ratio size seed metadata extra`
     .split(/\s+/)
-    .map(lettersOf),
+    .map(stripSeparators),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
+const isOwn = (name) => READ.has(stripSeparators(name)) || CLOSED.test(stripSeparators(name));
 
 const STATUSES = {
   in_queue: 'QUEUED',
@@ -255,7 +255,7 @@ function readRatio(fields) {
 }
 
 /** A member with members of its own; in a form it is JSON text. */
-function membersOf(value, name) {
+function readMembers(value, name) {
   if (!isGiven(value)) return {};
   try {
     const read = typeof value === 'string' ? JSON.parse(value) : value;
@@ -269,8 +269,8 @@ function membersOf(value, name) {
  * not read.
  */
 function withMetadata({ metadata, extra, ...fields }) {
-  const named = membersOf(metadata, 'metadata');
-  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const named = readMembers(metadata, 'metadata');
+  const more = Object.entries({ ...readMembers(extra, 'extra'), ...named });
   const passed = more.filter(([name, value]) => !isOwn(name) && isGiven(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
@@ -293,7 +293,7 @@ function normalize(request) {
 }
 
 /** The fields of a JSON, form or multipart body; a file stands under the name of its field. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -358,7 +358,7 @@ export function buildSubmitRequest(ctx) {
  * What the vendor says went wrong, in its own words: the API's, else those of the gate before it,
  * else none.
  */
-function wordsOf(body) {
+function readMessage(body) {
   const error = objectAt(objectAt(body, 'ResponseMetadata'), 'Error');
   const message = textAt(body, 'message') || textAt(error, 'Message');
   const code = textAt(body, 'code') || textAt(error, 'Code');
@@ -369,7 +369,7 @@ export function parseSubmitResponse(_ctx, response) {
   const { body } = response;
   const taskId = textAt(objectAt(body, 'data'), 'task_id');
   const accepted = isObject(body) && body.code === ACCEPTED;
-  if (!accepted && wordsOf(body)) throw new Error(wordsOf(body));
+  if (!accepted && readMessage(body)) throw new Error(readMessage(body));
   if (!accepted || taskId === '') throw new Error('Jimeng answered without a task.');
   return { taskId, taskData: body };
 }
@@ -381,7 +381,7 @@ export function parseSubmitError({ body }) {
   const code = isObject(body) ? body.code : undefined;
   const isOfContent = isRefusal(code) && code >= 50400;
   const kind = isOfContent ? 'content' : Object.hasOwn(REFUSALS, code) ? REFUSALS[code] : undefined;
-  return kind ? { kind, message: wordsOf(body) } : null;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {
@@ -390,7 +390,7 @@ export function buildQueryRequest(ctx) {
 
 export function parseTaskResult(_ctx, body) {
   const code = isObject(body) ? body.code : undefined;
-  if (code !== ACCEPTED) return { status: isRefusal(code) ? 'FAILURE' : 'UNKNOWN', reason: wordsOf(body) };
+  if (code !== ACCEPTED) return { status: isRefusal(code) ? 'FAILURE' : 'UNKNOWN', reason: readMessage(body) };
   const data = objectAt(body, 'data');
   const named = textAt(data, 'status');
   if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN' };
@@ -441,7 +441,7 @@ const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? met
  * A Responses request as fields: its texts in order, one a line, are the prompt, its images the
  * frames; further fields as in a video request.
  */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
   const parts = items.flatMap((item) =>
@@ -460,7 +460,7 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) };
     },
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
@@ -470,7 +470,7 @@ export const protocols = {
   },
   proto_responses: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(decodeResponses(ctx.body)) };
     },
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };
@@ -494,7 +494,7 @@ export const protocols = {
 export const native = {
   decodeAction(ctx) {
     const action = (ctx.query.Action ?? [''])[0];
-    const fields = fieldsOf(ctx.body);
+    const fields = readFields(ctx.body);
     if (action === 'CVSync2AsyncGetResult') {
       const id = textAt(fields, 'task_id');
       if (id === '') throw new Error('Please give a task_id.');

@@ -112,7 +112,7 @@ const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 /** Fields of the vendor that go to it as they are. */
 const PASSED = ['negative_prompt', 'cfg_scale'];
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /**
  * What else this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it
  * is.
@@ -121,12 +121,12 @@ const READ = new Set(
   `prompt image input_reference image_tail last_frame image_list images reference_images size duration seconds mode aspect_ratio sound camera_control
   dynamic_masks static_mask external_task_id metadata extra ${PASSED.join(' ')}`
     .split(/\s+/)
-    .map(lettersOf),
+    .map(stripSeparators),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
+const isOwn = (name) => READ.has(stripSeparators(name)) || CLOSED.test(stripSeparators(name));
 /**
  * Units for each begun five seconds, by the vendor's list; a price that uses them is settled by its
  * own figure.
@@ -175,7 +175,7 @@ function jobsUrl(ctx, kind) {
  * An image as `{file}` (an upload of this request) or a text: an address, or Base64 without a
  * prefix, as the API wants it.
  */
-function imageOf(value, name) {
+function readImage(value, name) {
   const url = isObject(value) && isText(value.image_url) ? value.image_url : value;
   if (isText(url)) return url.replace(/^data:[^,]*;base64,/, '');
   if (isObject(value) && isText(value.file)) return { file: value.file };
@@ -183,7 +183,7 @@ function imageOf(value, name) {
 }
 
 /** "1280x720" as the ratio and mode that come closest. */
-function shapeOf(size) {
+function toShape(size) {
   const match = /^(\d+)x(\d+)$/.exec(size);
   if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
   const [width, height] = [Number(match[1]), Number(match[2])];
@@ -192,7 +192,7 @@ function shapeOf(size) {
 }
 
 /** A value with parts, which a form holds as JSON text. */
-function jsonOf(value, name, isSound, what) {
+function readJson(value, name, isSound, what) {
   let read = value;
   try {
     if (typeof value === 'string') read = JSON.parse(value);
@@ -203,29 +203,30 @@ function jsonOf(value, name, isSound, what) {
   return read;
 }
 
-function oneOf(value, known, name) {
+function readChoice(value, known, name) {
   if (!known.includes(value)) throw new Error(`${name} is one of ${known.join(', ')}.`);
   return value;
 }
 
-const membersOf = (value, name) => (given(value) ? jsonOf(value, name, isObject, 'a JSON object') : {});
+const readMembers = (value, name) => (given(value) ? readJson(value, name, isObject, 'a JSON object') : {});
 
 /**
  * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
  * not read.
  */
 function withMetadata({ metadata, extra, ...fields }) {
-  const named = membersOf(metadata, 'metadata');
-  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const named = readMembers(metadata, 'metadata');
+  const more = Object.entries({ ...readMembers(extra, 'extra'), ...named });
   const passed = more.filter(([name, value]) => !isOwn(name) && given(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 
 /** Reference images with what the vendor says of each, such as that it is a frame. */
-function listOf(value) {
-  const items = typeof value === 'string' ? jsonOf(value, 'image_list', Array.isArray, 'a JSON list') : [value].flat();
+function toList(value) {
+  const items =
+    typeof value === 'string' ? readJson(value, 'image_list', Array.isArray, 'a JSON list') : [value].flat();
   return items.map((item) => {
-    const image_url = imageOf(isObject(item) && given(item.image_url) ? item.image_url : item, 'image_list');
+    const image_url = readImage(isObject(item) && given(item.image_url) ? item.image_url : item, 'image_list');
     return isObject(item) && isText(item.type) ? { image_url, type: item.type } : { image_url };
   });
 }
@@ -236,39 +237,39 @@ function normalize(request) {
   const image = firstGiven(fields.image, fields.input_reference);
   const tail = firstGiven(fields.image_tail, fields.last_frame);
   if (!isText(fields.prompt) && !given(image) && !given(tail)) throw new Error('Please give a prompt.');
-  const shape = given(fields.size) ? shapeOf(String(fields.size)) : { ratio: '16:9', mode: 'std' };
+  const shape = given(fields.size) ? toShape(String(fields.size)) : { ratio: '16:9', mode: 'std' };
   const seconds = Number(firstGiven(fields.duration, fields.seconds, DEFAULT_SECONDS));
   if (!(Number.isInteger(seconds) && seconds >= ANY_LENGTH.minimum && seconds <= ANY_LENGTH.maximum)) {
     throw new Error(`The length of a video is from ${ANY_LENGTH.minimum} to ${ANY_LENGTH.maximum} whole seconds.`);
   }
   const order = {
-    mode: oneOf(firstGiven(fields.mode, shape.mode), MODES, 'mode'),
+    mode: readChoice(firstGiven(fields.mode, shape.mode), MODES, 'mode'),
     duration: String(seconds),
-    aspect_ratio: oneOf(firstGiven(fields.aspect_ratio, shape.ratio), RATIOS, 'aspect_ratio'),
+    aspect_ratio: readChoice(firstGiven(fields.aspect_ratio, shape.ratio), RATIOS, 'aspect_ratio'),
     sound: ['on', 'true'].includes(String(fields.sound)) ? 'on' : 'off',
   };
   if (isText(fields.prompt)) order.prompt = fields.prompt;
   for (const name of PASSED) if (given(fields[name])) order[name] = fields[name];
   if (given(order.cfg_scale)) order.cfg_scale = Number(order.cfg_scale);
   if (given(fields.camera_control)) {
-    order.camera_control = jsonOf(fields.camera_control, 'camera_control', isObject, 'a JSON object');
+    order.camera_control = readJson(fields.camera_control, 'camera_control', isObject, 'a JSON object');
   }
   if (given(fields.dynamic_masks)) {
-    order.dynamic_masks = jsonOf(fields.dynamic_masks, 'dynamic_masks', Array.isArray, 'a JSON list');
+    order.dynamic_masks = readJson(fields.dynamic_masks, 'dynamic_masks', Array.isArray, 'a JSON list');
   }
-  if (given(fields.static_mask)) order.static_mask = imageOf(fields.static_mask, 'static_mask');
-  if (given(image)) order.image = imageOf(image, 'image');
-  if (given(tail)) order.image_tail = imageOf(tail, 'image_tail');
+  if (given(fields.static_mask)) order.static_mask = readImage(fields.static_mask, 'static_mask');
+  if (given(image)) order.image = readImage(image, 'image');
+  if (given(tail)) order.image_tail = readImage(tail, 'image_tail');
   const list = firstGiven(fields.image_list, fields.images, fields.reference_images);
-  if (given(list)) order.image_list = listOf(list);
+  if (given(list)) order.image_list = toList(list);
   if (Object.keys(fields.extra).length > 0) order.extra = fields.extra;
   return order;
 }
 
-const orderOf = (ctx) => normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+const readOrder = (ctx) => normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
 
 /** The fields of a JSON or multipart body; files by the name of their field. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -288,7 +289,7 @@ const placed = (image) =>
 
 export function buildSubmitRequest(ctx) {
   const model = ctx.upstreamModel || ctx.model;
-  const { aspect_ratio: ratio, sound, extra, image_list: list, ...order } = orderOf(ctx);
+  const { aspect_ratio: ratio, sound, extra, image_list: list, ...order } = readOrder(ctx);
   if (hasTwoLengths(model) && !TWO_LENGTHS.includes(Number(order.duration))) {
     throw new Error(`${model} makes videos of ${TWO_LENGTHS.join(' or ')} seconds.`);
   }
@@ -327,7 +328,7 @@ function buildOmniRequest(ctx, model) {
     image,
     image_tail,
     image_list = [],
-  } = orderOf(ctx);
+  } = readOrder(ctx);
   if (!isText(prompt)) throw new Error('Please give a prompt.');
   if (model === 'kling-video-o1' && Number(duration) > O1_LENGTH.maximum) {
     throw new Error(`${model} makes videos of at most ${O1_LENGTH.maximum} seconds.`);
@@ -347,18 +348,18 @@ function buildOmniRequest(ctx, model) {
 // ------------------------------------------------------------------------------------------------------------- the answers
 
 /** Answers are `{code, message, request_id, data}`; any code but 0 is an error. */
-function jobOf(body) {
+function findJob(body) {
   return isObject(body) && body.code === 0 && isObject(body.data) ? body.data : undefined;
 }
 
-function complaintOf(body) {
+function readMessage(body) {
   return isObject(body) && isText(body.message) && body.code !== 0 ? `${body.message} (code ${body.code})` : '';
 }
 
 export function parseSubmitResponse(_ctx, { body }) {
-  const job = jobOf(body);
+  const job = findJob(body);
   if (!job || !isText(job.task_id))
-    throw new Error(`The answer holds no task${complaintOf(body) && `: ${complaintOf(body)}`}.`);
+    throw new Error(`The answer holds no task${readMessage(body) && `: ${readMessage(body)}`}.`);
   const result = readJob(body);
   const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
   return { taskId: job.task_id, taskData: body, ...(ended ? { immediate: result } : {}) };
@@ -383,7 +384,7 @@ const REFUSALS = {
 
 export function parseSubmitError({ body }) {
   const kind = isObject(body) && Object.hasOwn(REFUSALS, body.code) ? REFUSALS[body.code] : undefined;
-  return kind ? { kind, message: complaintOf(body) } : null;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {
@@ -398,14 +399,14 @@ export function parseTaskResult(_ctx, body) {
   return readJob(body);
 }
 
-function videosOf(body) {
-  const result = jobOf(body)?.task_result;
+function readVideos(body) {
+  const result = findJob(body)?.task_result;
   return isObject(result) && Array.isArray(result.videos) ? result.videos.filter((video) => isText(video?.url)) : [];
 }
 
 function readJob(body) {
-  const job = jobOf(body);
-  if (!job) return { status: 'UNKNOWN', reason: complaintOf(body) || 'no task in the answer' };
+  const job = findJob(body);
+  if (!job) return { status: 'UNKNOWN', reason: readMessage(body) || 'no task in the answer' };
   if (!Object.hasOwn(STATUSES, job.task_status)) {
     return { status: 'UNKNOWN', reason: `unknown status ${JSON.stringify(job.task_status)}` };
   }
@@ -413,18 +414,18 @@ function readJob(body) {
   if (status === 'FAILURE') {
     return { status, reason: isText(job.task_status_msg) ? job.task_status_msg : 'The video could not be generated.' };
   }
-  if (status === 'SUCCESS' && videosOf(body).length === 0) {
+  if (status === 'SUCCESS' && readVideos(body).length === 0) {
     return { status: 'UNKNOWN', reason: 'the task succeeded without a video' };
   }
   return { status };
 }
 
 export function extractUsage(ctx) {
-  const { duration, mode, sound } = orderOf(ctx);
-  return { seconds: Number(duration), mode, sound: sound === 'on', units: unitsOf(ctx, { duration, mode, sound }) };
+  const { duration, mode, sound } = readOrder(ctx);
+  return { seconds: Number(duration), mode, sound: sound === 'on', units: countUnits(ctx, { duration, mode, sound }) };
 }
 
-function unitsOf({ model, upstreamModel }, { duration, mode, sound }) {
+function countUnits({ model, upstreamModel }, { duration, mode, sound }) {
   const name = upstreamModel || model;
   const list = name.endsWith('-master') ? UNITS_OF_MASTERS : /^kling-v(3|ideo)/.test(name) ? UNITS_OF_V3 : UNITS;
   return Math.ceil(Number(duration) / 5) * list[mode] * (sound === 'on' ? 2 : 1);
@@ -432,20 +433,20 @@ function unitsOf({ model, upstreamModel }, { duration, mode, sound }) {
 
 /** What the vendor has deducted. Older models do not tell. */
 export function extractUsageOnComplete(_ctx, result, body) {
-  const units = Number.parseFloat(jobOf(body)?.final_unit_deduction);
+  const units = Number.parseFloat(findJob(body)?.final_unit_deduction);
   return result.status === 'SUCCESS' && units > 0 ? { units } : null;
 }
 
-const keyOf = (index) => (index === 0 ? 'video' : `video-${index + 1}`);
+const toKey = (index) => (index === 0 ? 'video' : `video-${index + 1}`);
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  return videosOf(task.data).map((_video, index) => ({ key: keyOf(index), type: 'video', mimeType: 'video/mp4' }));
+  return readVideos(task.data).map((_video, index) => ({ key: toKey(index), type: 'video', mimeType: 'video/mp4' }));
 }
 
 /** Results lie at public addresses: no credential goes there. */
 export function buildContentRequest(ctx) {
-  const video = videosOf(ctx.data).find((_video, index) => keyOf(index) === ctx.artifactKey);
+  const video = readVideos(ctx.data).find((_video, index) => toKey(index) === ctx.artifactKey);
   if (!video) throw new Error('artifact_not_found');
   return { url: video.url, method: ctx.clientRequest.method, credentialless: true };
 }
@@ -459,7 +460,7 @@ const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? met
  * The prompt and first image of a Responses request: its texts in order, one a line; further fields
  * as in a video request.
  */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
@@ -475,11 +476,11 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) };
     },
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
-      const [made] = videosOf(task.data);
+      const [made] = readVideos(task.data);
       if (made && given(made.duration)) video.seconds = String(made.duration);
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
       return video;
@@ -487,7 +488,7 @@ export const protocols = {
   },
   proto_responses: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(decodeResponses(ctx.body)) };
     },
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };
@@ -520,18 +521,18 @@ const ERROR_CODES = { 400: 1201, 401: 1002, 403: 1103, 404: 1203, 429: 1302, 503
 
 export const native = {
   decodeText({ body }) {
-    const { image: _image, image_tail: _tail, ...fields } = fieldsOf(body);
+    const { image: _image, image_tail: _tail, ...fields } = readFields(body);
     return decode(fields);
   },
   decodeImage({ body }) {
-    const fields = fieldsOf(body);
+    const fields = readFields(body);
     if (!given(fields.image) && !given(fields.image_tail)) throw new Error('Please give an image or image_tail.');
     return decode(fields);
   },
-  decodeOmni: ({ body }) => decode(fieldsOf(body), 'kling-video-o1'),
+  decodeOmni: ({ body }) => decode(readFields(body), 'kling-video-o1'),
   /** The vendor's last answer within its envelope; state and times are the gateway's. */
   presentTask(_ctx, task) {
-    const job = jobOf(task.data) || {};
+    const job = findJob(task.data) || {};
     const status = Object.keys(STATUSES).find((name) => STATUSES[name] === task.status) || 'submitted';
     const data = {
       task_id: task.task_id,

@@ -104,8 +104,8 @@ export const meta = {
   ],
 };
 
-const byModel = (rangeOf) => ({
-  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+const byModel = (toRange) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, toRange(spec)])),
 });
 
 /** Shown to people who set it up; other hosts ignore this export. */
@@ -144,8 +144,8 @@ const READ = words(
 /** What the gateway decides. */
 const KEPT = words('model metadata generation_type callback_url callbackUrl webhook_url');
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
-const OWN = new Set([...PASSED, ...READ, ...KEPT].map(lettersOf));
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const OWN = new Set([...PASSED, ...READ, ...KEPT].map(stripSeparators));
 
 const STATUSES = { queued: 'QUEUED', dreaming: 'IN_PROGRESS', completed: 'SUCCESS', failed: 'FAILURE' };
 
@@ -158,7 +158,7 @@ const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/dream-mach
 const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** An address; OpenAI's clients wrap it into `{image_url}`, the vendor into `{url}`. */
-function addressOf(name, given) {
+function readAddress(name, given) {
   const value = isObject(given) ? firstGiven(given.url, given.image_url, given) : given;
   if (typeof value === 'string' && /^https?:\/\//i.test(value.trim())) return value.trim();
   throw new Error(`${name} must be an https URL: Luma takes neither files nor data URLs.`);
@@ -174,17 +174,17 @@ function parsed(value) {
 }
 
 /** An image, or an earlier generation, by the id that the gateway gave it. */
-function frameOf(name, given) {
+function readFrame(name, given) {
   if (given?.type === 'generation') {
     if (typeof given.id !== 'string') throw new Error(`${name} names no generation.`);
     return { type: 'generation', id: given.id };
   }
   if (typeof given === 'string' && /^task_\w+$/.test(given)) return { type: 'generation', id: given };
-  return { type: 'image', url: addressOf(name, given) };
+  return { type: 'image', url: readAddress(name, given) };
 }
 
 /** "1280x720" as resolution and ratio. */
-function shapeOf(size) {
+function toShape(size) {
   if (!isGiven(size)) return {};
   if (RESOLUTIONS.includes(size)) return { resolution: size };
   const match = /^([1-9]\d{0,4})[x*]([1-9]\d{0,4})$/i.exec(size);
@@ -213,13 +213,13 @@ function normalize(sent) {
   const length = firstGiven(fields.duration, fields.seconds);
   const seconds = length === undefined ? undefined : Number(String(length).replace(/s$/, ''));
   if (seconds !== undefined && !Number.isInteger(seconds)) throw new Error('Seconds are a whole number.');
-  const shape = shapeOf(fields.size);
+  const shape = toShape(fields.size);
   const keyframes = { ...parsed(fields.keyframes) };
   const first = firstGiven(keyframes.frame0, fields.image, fields.input_reference);
   const last = firstGiven(keyframes.frame1, fields.last_frame, fields.last_image);
   const frames = {};
-  if (isGiven(first)) frames.frame0 = frameOf('The first frame', first);
-  if (isGiven(last)) frames.frame1 = frameOf('The last frame', last);
+  if (isGiven(first)) frames.frame0 = readFrame('The first frame', first);
+  if (isGiven(last)) frames.frame1 = readFrame('The last frame', last);
   const references = firstGiven(fields.reference_images, fields.images) ?? [];
   const media = firstGiven(fields.media, fields.video);
   const intent = {
@@ -228,21 +228,21 @@ function normalize(sent) {
     resolution: firstGiven(fields.resolution, shape.resolution),
     duration: seconds === undefined ? undefined : `${seconds}s`,
     keyframes: first === undefined && last === undefined ? undefined : frames,
-    media: media === undefined ? undefined : { url: addressOf('media', media) },
-    first_frame: isGiven(fields.first_frame) ? { url: addressOf('first_frame', fields.first_frame) } : undefined,
+    media: media === undefined ? undefined : { url: readAddress('media', media) },
+    first_frame: isGiven(fields.first_frame) ? { url: readAddress('first_frame', fields.first_frame) } : undefined,
   };
   for (const name of PASSED) if (isGiven(fields[name])) intent[name] = parsed(fields[name]);
   if (references.length > 0) {
-    intent.image_ref = [references].flat().map((image) => ({ url: addressOf('reference_images', image) }));
+    intent.image_ref = [references].flat().map((image) => ({ url: readAddress('reference_images', image) }));
   }
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(stripSeparators(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
   return intent;
 }
 
 /** A generation that continues another is made by that one's channel. */
-function intentOf(model, fields) {
+function readIntent(model, fields) {
   const requestBody = normalize(fields);
   const frames = Object.values(requestBody.keyframes ?? {});
   const originTaskIds = frames.filter(({ type }) => type === 'generation').map(({ id }) => id);
@@ -312,7 +312,7 @@ export function extractUsage(ctx) {
 }
 
 /** The vendor explains in `detail`, as a text or as a list of faults. */
-function wordsOf(body) {
+function readMessage(body) {
   const detail = isObject(body) && Array.isArray(body.detail) ? body.detail : [];
   const faults = detail.map((fault) => textAt(fault, 'msg')).filter(Boolean);
   return faults.join('; ') || textAt(body, 'detail') || textAt(body, 'failure_reason') || textAt(body, 'message');
@@ -320,7 +320,7 @@ function wordsOf(body) {
 
 export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'Luma answered without a generation.');
+  if (taskId === '') throw new Error(readMessage(body) || 'Luma answered without a generation.');
   return { taskId, taskData: body };
 }
 
@@ -328,7 +328,7 @@ export function parseSubmitResponse(_ctx, { body }) {
 const REFUSALS = { 401: 'credential', 402: 'balance', 403: 'credential', 429: 'capacity' };
 
 export function parseSubmitError({ statusCode, body }) {
-  const message = wordsOf(body);
+  const message = readMessage(body);
   // An account without credits is answered as a wrong request is: the words alone tell.
   const isEmpty = statusCode === 400 && /^insufficient credits/i.test(message);
   const kind = isEmpty ? 'balance' : REFUSALS[statusCode];
@@ -340,16 +340,16 @@ export function buildQueryRequest(ctx) {
 }
 
 const TYPES = { video: 'video/mp4', image: undefined };
-const assetsOf = (body) => Object.keys(TYPES).filter((name) => textAt(objectAt(body, 'assets'), name) !== '');
+const readAssets = (body) => Object.keys(TYPES).filter((name) => textAt(objectAt(body, 'assets'), name) !== '');
 
 /** What is not known is said to be unknown, and so is a success without a result. */
 export function parseTaskResult(_ctx, body) {
   const named = textAt(body, 'state');
-  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) };
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: readMessage(body) };
   const status = STATUSES[named];
-  if (status === 'FAILURE') return { status, reason: wordsOf(body) || 'The generation failed at Luma.' };
+  if (status === 'FAILURE') return { status, reason: readMessage(body) || 'The generation failed at Luma.' };
   if (status !== 'SUCCESS') return { status };
-  const [asset] = assetsOf(body);
+  const [asset] = readAssets(body);
   return asset === undefined
     ? { status: 'UNKNOWN', reason: 'Luma names no result.' }
     : { status, url: body.assets[asset] };
@@ -368,23 +368,23 @@ export function extractUsageOnComplete(ctx, result, body) {
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  return assetsOf(task.data).map((key) => ({ key, type: key, mimeType: TYPES[key] }));
+  return readAssets(task.data).map((key) => ({ key, type: key, mimeType: TYPES[key] }));
 }
 
 /** The addresses are public. */
 export function buildContentRequest(ctx) {
-  if (!assetsOf(ctx.data).includes(ctx.artifactKey)) throw new Error('artifact_not_found');
+  if (!readAssets(ctx.data).includes(ctx.artifactKey)) throw new Error('artifact_not_found');
   return { url: ctx.data.assets[ctx.artifactKey], method: ctx.clientRequest.method, credentialless: true };
 }
 
 /** The fields of a JSON or form body. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
   // OpenAI's clients write an image's address as `image[image_url]`.
   for (const name of Object.keys(body.fields)) fields[name.replace('[image_url]', '')] = body.fields[name][0];
-  for (const { field } of body.kind === 'multipart' ? body.files : []) addressOf(field);
+  for (const { field } of body.kind === 'multipart' ? body.files : []) readAddress(field);
   return fields;
 }
 
@@ -392,7 +392,7 @@ function fieldsOf(body) {
  * Texts in order, one a line, and the first image of a Responses request; further fields stand
  * beside `input`.
  */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (typeof request.input === 'string') return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
@@ -409,7 +409,7 @@ const shown = ({ artifacts: { video, image } }) =>
 
 export const protocols = {
   proto_video: {
-    decodeRequest: (ctx) => intentOf(ctx.model, fieldsOf(ctx.body)),
+    decodeRequest: (ctx) => readIntent(ctx.model, readFields(ctx.body)),
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
       const length = textAt(objectAt(task.data, 'request'), 'duration').replace(/s$/, '');
@@ -420,7 +420,7 @@ export const protocols = {
   },
   proto_responses: {
     decodeRequest(ctx) {
-      const intent = intentOf(ctx.model, fieldsOfResponses(ctx.body));
+      const intent = readIntent(ctx.model, decodeResponses(ctx.body));
       // What is not read of a client's labels is not for the vendor.
       delete intent.requestBody.metadata;
       return intent;
@@ -445,7 +445,7 @@ export const native = {
     if (body.kind !== 'json' || !isObject(body.value)) throw new Error('Please send a JSON object.');
     const { model } = body.value;
     if (typeof model !== 'string' || model === '') throw new Error('Please name the model.');
-    return intentOf(model, { ...body.value, metadata: body.value });
+    return readIntent(model, { ...body.value, metadata: body.value });
   },
   /** The vendor's latest answer under the gateway's id and verdict. */
   presentGeneration(_ctx, task) {

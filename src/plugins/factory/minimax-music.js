@@ -137,8 +137,8 @@ const READ = ['prompt', 'lyrics', 'instrumental'];
 /** What the gateway decides. */
 const KEPT = ['model', 'metadata', 'stream', 'output_format', 'callback_url', 'webhook_url'];
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
-const OWN = new Set([...PASSED, ...READ, ...KEPT].map(lettersOf));
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const OWN = new Set([...PASSED, ...READ, ...KEPT].map(stripSeparators));
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isGiven = (value) => value !== undefined && value !== null && value !== '';
@@ -173,7 +173,7 @@ function normalize(sent) {
   const format = objectAt(intent, 'audio_setting').format;
   if (format !== undefined && !Object.hasOwn(FORMATS, format))
     throw new Error('audio_setting.format is mp3, wav or pcm.');
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(stripSeparators(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
   return intent;
@@ -211,10 +211,10 @@ export function extractUsage(ctx) {
 }
 
 /** Errors come with HTTP 200: `base_resp` tells. */
-const codeOf = (body) => Number(objectAt(body, 'base_resp').status_code ?? 0);
-const wordsOf = (body) => {
+const readCode = (body) => Number(objectAt(body, 'base_resp').status_code ?? 0);
+const readMessage = (body) => {
   const message = textAt(objectAt(body, 'base_resp'), 'status_msg');
-  return codeOf(body) === 0 ? '' : `${message || 'MiniMax refused'} (${codeOf(body)})`;
+  return readCode(body) === 0 ? '' : `${message || 'MiniMax refused'} (${readCode(body)})`;
 };
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
@@ -237,7 +237,7 @@ const isAddress = (audio) => /^https?:\/\//.test(audio.slice(0, 8));
 
 export function parseSubmitResponse(ctx, { body }) {
   const audio = textAt(objectAt(body, 'data'), 'audio');
-  if (codeOf(body) !== 0 || audio === '') throw new Error(wordsOf(body) || 'MiniMax answered without a song.');
+  if (readCode(body) !== 0 || audio === '') throw new Error(readMessage(body) || 'MiniMax answered without a song.');
   const format = objectAt(plan(ctx).order, 'audio_setting').format ?? 'mp3';
   const song = { taskId: textAt(body, 'trace_id') || ctx.publicTaskId, taskData: body };
   if (isAddress(audio)) return { ...song, immediate: { status: 'SUCCESS', url: audio }, state: { format } };
@@ -255,8 +255,8 @@ const REFUSALS = {
 };
 
 export function parseSubmitError({ body }) {
-  const kind = Object.hasOwn(REFUSALS, codeOf(body)) ? REFUSALS[codeOf(body)] : undefined;
-  return kind ? { kind, message: wordsOf(body) } : null;
+  const kind = Object.hasOwn(REFUSALS, readCode(body)) ? REFUSALS[readCode(body)] : undefined;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 /** The length is told in milliseconds. */
@@ -297,7 +297,7 @@ export function buildContentRequest(ctx) {
 }
 
 /** The texts of a Responses request in order, one a line; further fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (typeof request.input === 'string') return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
@@ -314,7 +314,7 @@ export const protocols = {
     /** `input` describes the music; `lyrics` and the vendor's other fields stand beside it. */
     decodeRequest(ctx) {
       // What is not read of a client's labels is not for the vendor.
-      const { metadata: _labels, ...requestBody } = normalize(fieldsOfResponses(ctx.body));
+      const { metadata: _labels, ...requestBody } = normalize(decodeResponses(ctx.body));
       return { kind: 'submit', model: ctx.model, requestBody };
     },
     renderEvents(ctx, task, previous) {

@@ -19,8 +19,8 @@ const MODELS = {
 const ANY_LENGTH = [1, 60];
 const RESOLUTIONS = words('360p 480p 540p 720p 768p 1080p 1440p 2160p 4k 1K 2K 4K');
 
-const byModel = (rangeOf) => ({
-  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+const byModel = (toRange) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, toRange(spec)])),
 });
 
 export const meta = {
@@ -167,13 +167,13 @@ const MAX_FILE_BYTES = 20 * 1024 * 1024;
 const UNSAID_SECONDS = 10;
 const ESTIMATE = 0.5;
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** Fields that this plugin reads, then what the gateway decides. All others go on as they are. */
 const OWN = new Set(
   words(
     'prompt seconds duration resolution size aspect_ratio ratio generate_audio audio image input_reference last_frame ' +
       'n models fallbacks images input_references frame_images references model metadata input user callback_url webhook_url stream',
-  ).map(lettersOf),
+  ).map(stripSeparators),
 );
 
 const STATUSES = {
@@ -189,7 +189,7 @@ const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}
 const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** An address, a data URL, or `{ref}` of an uploaded file. */
-function sourceOf(given) {
+function readSource(given) {
   const wrapped = isObject(given) ? firstGiven(given.image_url, given.url, given) : given;
   const value = isObject(wrapped) ? firstGiven(wrapped.url, wrapped) : wrapped;
   const text = typeof value === 'string' ? value.trim() : '';
@@ -208,7 +208,7 @@ function parsed(value) {
 }
 
 /** The vendor's list of frames as first and last one. */
-function framesOf(given) {
+function readFrames(given) {
   const frames = Array.isArray(given) ? given : [];
   const of = (type) => frames.find((frame) => textAt(frame, 'frame_type') === type);
   return { first: of('first_frame'), last: of('last_frame') };
@@ -238,13 +238,13 @@ function normalize(sent) {
   });
   read('ratio', firstGiven(fields.aspect_ratio, fields.ratio), String);
   read('size', fields.size, String);
-  const frames = framesOf(parsed(fields.frame_images));
-  read('image', firstGiven(fields.image, fields.input_reference, frames.first), sourceOf);
-  read('last_frame', firstGiven(fields.last_frame, frames.last), sourceOf);
+  const frames = readFrames(parsed(fields.frame_images));
+  read('image', firstGiven(fields.image, fields.input_reference, frames.first), readSource);
+  read('last_frame', firstGiven(fields.last_frame, frames.last), readSource);
   read('references', firstGiven(fields.input_references, fields.images, fields.references), (given) =>
-    (Array.isArray(given) ? given : [given]).map(sourceOf),
+    (Array.isArray(given) ? given : [given]).map(readSource),
   );
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(stripSeparators(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
 }
@@ -258,7 +258,7 @@ function nearestRatio(size, ratios) {
 }
 
 /** The model at the vendor: of the name for any, what the channel's settings say. */
-function modelOf(ctx) {
+function readModel(ctx) {
   const name = ctx.upstreamModel || ctx.model;
   if (MODELS[name]?.any !== true) return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
   const model = ctx.userSetting?.models?.[ctx.model] ?? ctx.userSetting?.models?.[name];
@@ -268,7 +268,7 @@ function modelOf(ctx) {
 
 /** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
-  const model = modelOf(ctx);
+  const model = readModel(ctx);
   const spec = MODELS[PREFIX + model] ?? { any: true };
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   if (!order.prompt?.trim()) throw new Error('Please give a prompt.');
@@ -326,12 +326,12 @@ export function extractUsage(ctx) {
   return { seconds, resolution, audio, cost };
 }
 
-const wordsOf = (body) =>
+const readMessage = (body) =>
   textAt(body, 'error') || textAt(isObject(body) ? body.error : null, 'message') || textAt(body, 'message');
 
 export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'OpenRouter answered without a job.');
+  if (taskId === '') throw new Error(readMessage(body) || 'OpenRouter answered without a job.');
   return { taskId, taskData: body };
 }
 
@@ -347,7 +347,7 @@ export function parseSubmitError({ statusCode, body }) {
   if (kind === undefined || !isGiven(body?.error)) return null;
   const seconds = Number(body?.error?.metadata?.retry_after_seconds);
   const wait = kind === 'rate' && seconds > 0 ? { retryAfterSeconds: Math.min(3600, Math.ceil(seconds)) } : {};
-  return { kind, message: wordsOf(body), ...wait };
+  return { kind, message: readMessage(body), ...wait };
 }
 
 export function buildQueryRequest(ctx) {
@@ -359,10 +359,10 @@ const ENDINGS = { cancelled: 'The job was canceled at OpenRouter.', expired: 'Th
 /** What is not known is said to be unknown. */
 export function parseTaskResult(_ctx, body) {
   const named = textAt(body, 'status');
-  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) || named };
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: readMessage(body) || named };
   const status = STATUSES[named];
   if (status !== 'FAILURE') return { status };
-  return { status, reason: wordsOf(body) || (ENDINGS[named] ?? 'The job failed at OpenRouter.') };
+  return { status, reason: readMessage(body) || (ENDINGS[named] ?? 'The job failed at OpenRouter.') };
 }
 
 /** What OpenRouter charged. With a key of the vendor's own that is its fee alone. */
@@ -384,7 +384,7 @@ export function buildContentRequest(ctx) {
 }
 
 /** The fields of a body; files of a field that is repeated are a list. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -397,7 +397,7 @@ function fieldsOf(body) {
 }
 
 /** Texts in order, one a line, and images of a Responses request; fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, metadata: _labels, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (!Array.isArray(input)) return typeof input === 'string' ? { ...request, prompt: input } : request;
   const parts = input.flatMap((item) =>
@@ -413,7 +413,7 @@ const shown = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video
 
 export const protocols = {
   proto_video: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) }),
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
@@ -421,7 +421,11 @@ export const protocols = {
     },
   },
   proto_responses: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
+    decodeRequest: (ctx) => ({
+      kind: 'submit',
+      model: ctx.model,
+      requestBody: normalize(decodeResponses(ctx.body)),
+    }),
     renderEvents(ctx, task, previous) {
       if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: shown(ctx) }], done: true };
       if (task.status === 'FAILURE') return { events: [{ type: 'error', message: task.fail_reason }], done: true };

@@ -110,9 +110,9 @@ export const meta = {
 };
 
 /** An upload states none of them. */
-const byModel = (rangeOf) => ({
+const byModel = (toRange) => ({
   models: Object.fromEntries([
-    ...Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)]),
+    ...Object.entries(MODELS).map(([model, spec]) => [model, toRange(spec)]),
     [UPLOAD, null],
   ]),
 });
@@ -184,8 +184,8 @@ const ALIASES = ['upload', 'image', 'input_reference', 'first_frame', 'last_fram
 /** What the gateway decides. */
 const KEPT = ['model', 'metadata', 'webhook_id', 'callback_url', 'webhook_url'];
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
-const OWN = new Set([...PASSED, ...FRAMES, ...READ, ...ALIASES, ...KEPT].map(lettersOf));
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const OWN = new Set([...PASSED, ...FRAMES, ...READ, ...ALIASES, ...KEPT].map(stripSeparators));
 
 const STATUSES = { 1: 'SUCCESS', 5: 'IN_PROGRESS', 6: 'FAILURE', 7: 'FAILURE', 8: 'FAILURE' };
 const ENDINGS = {
@@ -204,13 +204,13 @@ const textAt = (value, name) => {
   return typeof found === 'string' || typeof found === 'number' ? String(found).trim() : '';
 };
 const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/openapi\/v2$/, '')}/openapi/v2`;
-const headersOf = (ctx) => ({ 'API-KEY': ctx.apiKey, 'Ai-trace-id': utils.uuid() });
+const buildHeaders = (ctx) => ({ 'API-KEY': ctx.apiKey, 'Ai-trace-id': utils.uuid() });
 const isTask = (id) => typeof id === 'string' && /^task_\w+$/.test(id);
 /** The name at the vendor. */
-const modelOf = (ctx) => ctx.upstreamModel || ctx.model;
+const readModel = (ctx) => ctx.upstreamModel || ctx.model;
 
 /** The id of an uploaded image: the vendor's, or that of the task which uploaded it. */
-function frameOf(name, given) {
+function readFrame(name, given) {
   const id = isObject(given) ? firstGiven(given.img_id, given.id, given.image_url) : given;
   if (isTask(id)) return id;
   if (/^[1-9]\d{0,17}$/.test(String(id))) return Number(id);
@@ -227,7 +227,7 @@ function parsed(value) {
 }
 
 /** "1280x720" as quality and ratio. */
-function shapeOf(size) {
+function toShape(size) {
   if (!isGiven(size)) return {};
   if (QUALITIES.includes(size)) return { quality: size };
   const match = /^([1-9]\d{0,4})[x*]([1-9]\d{0,4})$/i.exec(size);
@@ -265,7 +265,7 @@ function normalize(sent) {
   const length = firstGiven(fields.duration, fields.seconds);
   const duration = length === undefined ? undefined : Number(length);
   if (duration !== undefined && !Number.isInteger(duration)) throw new Error('Seconds are a whole number.');
-  const shape = shapeOf(fields.size);
+  const shape = toShape(fields.size);
   const audio = parsed(firstGiven(fields.generate_audio_switch, fields.audio));
   if (audio !== undefined && typeof audio !== 'boolean') throw new Error('audio is true or false.');
   const first = firstGiven(
@@ -277,8 +277,8 @@ function normalize(sent) {
   );
   const last = firstGiven(fields.last_frame_img, fields.last_frame, fields.last_image);
   const frames = {};
-  if (isGiven(first)) frames[isGiven(last) ? 'first_frame_img' : 'img_id'] = frameOf('The image', first);
-  if (isGiven(last)) frames.last_frame_img = frameOf('The last frame', last);
+  if (isGiven(first)) frames[isGiven(last) ? 'first_frame_img' : 'img_id'] = readFrame('The image', first);
+  if (isGiven(last)) frames.last_frame_img = readFrame('The last frame', last);
   const intent = {
     prompt,
     duration,
@@ -286,17 +286,17 @@ function normalize(sent) {
     aspect_ratio: choose('aspect_ratio', firstGiven(fields.aspect_ratio, shape.aspect_ratio), RATIOS),
     generate_audio_switch: audio,
     ...frames,
-    upload: isGiven(fields.upload) ? uploadOf(fields) : undefined,
+    upload: isGiven(fields.upload) ? toUpload(fields) : undefined,
   };
   for (const name of PASSED) if (isGiven(fields[name])) intent[name] = parsed(fields[name]);
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(stripSeparators(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
   return intent;
 }
 
 /** A video is made by the account that has its images. */
-function intentOf(model, fields) {
+function readIntent(model, fields) {
   const requestBody = normalize(fields);
   const originTaskIds = FRAMES.map((name) => requestBody[name]).filter(isTask);
   const intent = { kind: 'submit', model, requestBody };
@@ -308,7 +308,7 @@ function intentOf(model, fields) {
  * left to the vendor's defaults.
  */
 function plan(ctx) {
-  const model = modelOf(ctx);
+  const model = readModel(ctx);
   const spec = MODELS[model] ?? { lengths: [1, 60], sound: true, fast: true };
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const { duration = 5, quality = '540p', generate_audio_switch: audio = false, motion_mode: motion } = order;
@@ -334,7 +334,7 @@ function imageId(ctx, id) {
 }
 
 /** The image of an upload: `{ref}` of a file, or an address that the vendor fetches. */
-function uploadOf(fields) {
+function toUpload(fields) {
   const given = firstGiven(fields.upload, fields.image, fields.input_reference, fields.image_url);
   const value = isObject(given) ? firstGiven(given.image_url, given) : given;
   if (typeof value === 'string' && /^https?:\/\//i.test(value)) return value.trim();
@@ -343,14 +343,14 @@ function uploadOf(fields) {
 }
 
 function uploadRequest(ctx) {
-  const image = uploadOf(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  const image = toUpload(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const part = isObject(image) ? { name: 'image', fileRef: image.ref } : { name: 'image_url', value: image };
   const url = `${apiUrl(ctx)}/image/upload`;
-  return { url, method: 'POST', headers: headersOf(ctx), bodyType: 'multipart', parts: [part], action: 'upload' };
+  return { url, method: 'POST', headers: buildHeaders(ctx), bodyType: 'multipart', parts: [part], action: 'upload' };
 }
 
 export function buildSubmitRequest(ctx) {
-  if (modelOf(ctx) === UPLOAD) return uploadRequest(ctx);
+  if (readModel(ctx) === UPLOAD) return uploadRequest(ctx);
   const { model, order } = plan(ctx);
   const { metadata, upload, ...body } = { ...order.metadata, ...order, model };
   for (const name of FRAMES) if (name in body) body[name] = imageId(ctx, body[name]);
@@ -361,32 +361,32 @@ export function buildSubmitRequest(ctx) {
   return {
     url: `${apiUrl(ctx)}/video/${kind}/generate`,
     method: 'POST',
-    headers: { ...headersOf(ctx), 'Content-Type': 'application/json' },
+    headers: { ...buildHeaders(ctx), 'Content-Type': 'application/json' },
     body,
     action: { text: 'text_to_video', img: 'image_to_video', transition: 'first_tail_to_video' }[kind],
   };
 }
 
 export function extractUsage(ctx) {
-  if (modelOf(ctx) === UPLOAD) return { seconds: 0, resolution: '360p', audio: false, fast: false };
+  if (readModel(ctx) === UPLOAD) return { seconds: 0, resolution: '360p', audio: false, fast: false };
   const { order, audio, fast } = plan(ctx);
   return { seconds: order.duration, resolution: order.quality, audio, fast };
 }
 
 /** Errors come with HTTP 200: `ErrCode` tells. */
-const codeOf = (body) => (isObject(body) ? Number(body.ErrCode ?? -1) : -1);
-const wordsOf = (body) => {
+const readCode = (body) => (isObject(body) ? Number(body.ErrCode ?? -1) : -1);
+const readMessage = (body) => {
   const message = textAt(body, 'ErrMsg');
-  return isObject(body) && codeOf(body) !== 0 && message !== '' ? `${message} (${codeOf(body)})` : '';
+  return isObject(body) && readCode(body) !== 0 && message !== '' ? `${message} (${readCode(body)})` : '';
 };
-const answerOf = (body) => (codeOf(body) === 0 ? objectAt(body, 'Resp') : {});
+const readAnswer = (body) => (readCode(body) === 0 ? objectAt(body, 'Resp') : {});
 
 export function parseSubmitResponse(ctx, { body }) {
-  const upload = modelOf(ctx) === UPLOAD;
-  const taskId = textAt(answerOf(body), upload ? 'img_id' : 'video_id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'PixVerse answered without a task.');
+  const upload = readModel(ctx) === UPLOAD;
+  const taskId = textAt(readAnswer(body), upload ? 'img_id' : 'video_id');
+  if (taskId === '') throw new Error(readMessage(body) || 'PixVerse answered without a task.');
   if (!upload) return { taskId, taskData: body };
-  return { taskId, taskData: body, immediate: { status: 'SUCCESS', url: textAt(answerOf(body), 'img_url') } };
+  return { taskId, taskData: body, immediate: { status: 'SUCCESS', url: textAt(readAnswer(body), 'img_url') } };
 }
 
 /** What the vendor's codes mean. */
@@ -399,20 +399,20 @@ const REFUSALS = {
 };
 
 export function parseSubmitError({ body }) {
-  const kind = Object.hasOwn(REFUSALS, codeOf(body)) ? REFUSALS[codeOf(body)] : undefined;
-  return kind ? { kind, message: wordsOf(body) } : null;
+  const kind = Object.hasOwn(REFUSALS, readCode(body)) ? REFUSALS[readCode(body)] : undefined;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {
-  return { url: `${apiUrl(ctx)}/video/result/${encodeURIComponent(ctx.taskId)}`, headers: headersOf(ctx) };
+  return { url: `${apiUrl(ctx)}/video/result/${encodeURIComponent(ctx.taskId)}`, headers: buildHeaders(ctx) };
 }
 
 /** What is not known is said to be unknown, and so is a success without a video. */
 export function parseTaskResult(ctx, body) {
   // The upload has succeeded already; it is only asked for again when its end could not be stored.
   if (ctx.action === 'upload') return { status: 'SUCCESS' };
-  const { status: named, url } = answerOf(body);
-  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) };
+  const { status: named, url } = readAnswer(body);
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: readMessage(body) };
   const status = STATUSES[named];
   if (status === 'FAILURE') return { status, reason: ENDINGS[named] };
   if (status !== 'SUCCESS') return { status };
@@ -423,24 +423,24 @@ const RESULTS = {
   video: { type: 'video', mimeType: 'video/mp4', at: 'url' },
   image: { type: 'image', at: 'img_url' },
 };
-const resultOf = (data, key) => (Object.hasOwn(RESULTS, key) ? textAt(answerOf(data), RESULTS[key].at) : '');
+const readResult = (data, key) => (Object.hasOwn(RESULTS, key) ? textAt(readAnswer(data), RESULTS[key].at) : '');
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
   return Object.keys(RESULTS)
-    .filter((key) => resultOf(task.data, key) !== '')
+    .filter((key) => readResult(task.data, key) !== '')
     .map((key) => ({ key, type: RESULTS[key].type, mimeType: RESULTS[key].mimeType }));
 }
 
 /** The addresses are public. */
 export function buildContentRequest(ctx) {
-  const url = resultOf(ctx.data, ctx.artifactKey);
+  const url = readResult(ctx.data, ctx.artifactKey);
   if (url === '') throw new Error('artifact_not_found');
   return { url, method: ctx.clientRequest.method, credentialless: true };
 }
 
 /** The fields of a JSON, form or multipart body; a file stands under the name of its field. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -451,7 +451,7 @@ function fieldsOf(body) {
 }
 
 /** The texts of a Responses request in order, one a line; further fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (typeof request.input === 'string') return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
@@ -465,7 +465,7 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 
 export const protocols = {
   proto_video: {
-    decodeRequest: (ctx) => intentOf(ctx.model, fieldsOf(ctx.body)),
+    decodeRequest: (ctx) => readIntent(ctx.model, readFields(ctx.body)),
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
@@ -474,7 +474,7 @@ export const protocols = {
   },
   proto_responses: {
     decodeRequest(ctx) {
-      const intent = intentOf(ctx.model, fieldsOfResponses(ctx.body));
+      const intent = readIntent(ctx.model, decodeResponses(ctx.body));
       // What is not read of a client's labels is not for the vendor.
       delete intent.requestBody.metadata;
       return intent;
@@ -498,17 +498,17 @@ const fine = (Resp) => ({ ErrCode: 0, ErrMsg: 'Success', Resp });
 export const native = {
   /** Fields that are newer than this plugin go on as they are. */
   decodeSubmit({ body }) {
-    const fields = fieldsOf(body);
+    const fields = readFields(body);
     if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
     const model = /^v\d/.test(fields.model) ? `pixverse-${fields.model}` : fields.model;
-    return intentOf(model, { ...fields, metadata: fields });
+    return readIntent(model, { ...fields, metadata: fields });
   },
-  decodeUpload: ({ body }) => ({ kind: 'submit', model: UPLOAD, requestBody: { upload: uploadOf(fieldsOf(body)) } }),
+  decodeUpload: ({ body }) => ({ kind: 'submit', model: UPLOAD, requestBody: { upload: toUpload(readFields(body)) } }),
   presentSubmitted: (_ctx, task) => fine({ video_id: task.task_id }),
   /** A video names the image by the id of this task. */
-  presentUpload: (_ctx, task) => fine({ ...answerOf(task.data), img_id: task.task_id }),
+  presentUpload: (_ctx, task) => fine({ ...readAnswer(task.data), img_id: task.task_id }),
   presentResult(_ctx, task) {
-    const { video_id: _theirs, ...seen } = answerOf(task.data);
+    const { video_id: _theirs, ...seen } = readAnswer(task.data);
     const ended = task.status === 'SUCCESS' ? 1 : task.status === 'FAILURE' ? 8 : 5;
     return fine({ ...seen, id: task.task_id, status: STATUSES[seen.status] === task.status ? seen.status : ended });
   },

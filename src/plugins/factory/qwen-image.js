@@ -18,7 +18,7 @@ const MODELS = {
 };
 /** A newer model that a channel maps to. */
 const UNLISTED = MODELS['qwen-image-3.0'];
-const namesOf = (fits) => Object.keys(MODELS).filter((name) => fits(MODELS[name]));
+const findNames = (fits) => Object.keys(MODELS).filter((name) => fits(MODELS[name]));
 
 export const meta = {
   apiVersion: 1,
@@ -91,7 +91,7 @@ export const vendorInfo = {
   },
   keyUrl: 'https://bailian.console.aliyun.com/?tab=model#/api-key',
   keyFormat: 'sk-…',
-  inputs: { image: { type: 'image', required: true, models: namesOf(({ images }) => images[0] > 0) } },
+  inputs: { image: { type: 'image', required: true, models: findNames(({ images }) => images[0] > 0) } },
   ranges: {
     images: {
       models: Object.fromEntries(
@@ -113,7 +113,7 @@ export const vendorInfo = {
         de: 'Lesesaal',
         pt: 'Sala de leitura',
       },
-      models: namesOf(({ images }) => images[0] === 0),
+      models: findNames(({ images }) => images[0] === 0),
       request: { prompt: 'A quiet reading room with tall windows, late afternoon', size: '1328x1328' },
     },
   ],
@@ -122,13 +122,13 @@ export const vendorInfo = {
 const MAX_FILE_BYTES = 10 * 1024 * 1024;
 const PIXELS = [512 * 512, 2048 * 2048];
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** Fields that this plugin reads, then what the gateway decides. All others become parameters. */
 const OWN = new Set(
   words(
     'prompt n size images image input_reference input parameters model metadata user stream response_format quality ' +
       'style background callback_url webhook_url',
-  ).map(lettersOf),
+  ).map(stripSeparators),
 );
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -139,7 +139,7 @@ const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/api\/v1$/,
 const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** An address, a data URL, or `{ref}` of an uploaded file. */
-function sourceOf(given) {
+function readSource(given) {
   const value = isObject(given) ? firstGiven(given.image_url, given.url, given) : given;
   const text = typeof value === 'string' ? value.trim() : '';
   if (/^(https?:\/\/|data:)/i.test(text.slice(0, 10))) return text;
@@ -180,16 +180,16 @@ function normalize(sent) {
   const images = [count ? [] : (fields.images ?? []), fields.image ?? [], fields.input_reference ?? []]
     .flat()
     .filter(isGiven);
-  if (images.length > 0) intent.images = images.map(sourceOf);
+  if (images.length > 0) intent.images = images.map(readSource);
   const rest = Object.entries({ ...(isObject(parameters) ? parameters : {}), ...metadata }).filter(
-    ([name]) => !OWN.has(lettersOf(name)),
+    ([name]) => !OWN.has(stripSeparators(name)),
   );
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
 }
 
 /** `1328x1328` in the vendor's form; undefined: the model chooses. */
-function sizeOf(size) {
+function toSize(size) {
   if (size === undefined || size === 'auto') return undefined;
   const match = /^([1-9]\d{1,3})[x*]([1-9]\d{1,3})$/i.exec(size);
   if (!match) throw new Error('The size is not in the form WIDTHxHEIGHT.');
@@ -212,7 +212,7 @@ function plan(ctx) {
   }
   if (!(Number.isInteger(n) && n >= 1 && n <= spec.most))
     throw new Error(`n is a whole number from 1 to ${spec.most}.`);
-  return { model, order, images, n, size: sizeOf(order.size) };
+  return { model, order, images, n, size: toSize(order.size) };
 }
 
 export function buildSubmitRequest(ctx) {
@@ -239,10 +239,10 @@ export function extractUsage(ctx) {
   return { images: n, input_images: images.length };
 }
 
-const wordsOf = (body) => textAt(body, 'message');
+const readMessage = (body) => textAt(body, 'message');
 
 /** The addresses in the choices of an answer. */
-function urlsOf(data) {
+function readUrls(data) {
   const choices =
     isObject(data) && isObject(data.output) && Array.isArray(data.output.choices) ? data.output.choices : [];
   const parts = choices.flatMap((choice) => (Array.isArray(choice?.message?.content) ? choice.message.content : []));
@@ -250,7 +250,7 @@ function urlsOf(data) {
 }
 
 export function parseSubmitResponse(ctx, { body }) {
-  if (urlsOf(body).length === 0) throw new Error(wordsOf(body) || 'Model Studio answered without an image.');
+  if (readUrls(body).length === 0) throw new Error(readMessage(body) || 'Model Studio answered without an image.');
   const taskData = { output: body.output, usage: body.usage };
   return { taskId: textAt(body, 'request_id') || ctx.publicTaskId, taskData, immediate: { status: 'SUCCESS' } };
 }
@@ -270,12 +270,12 @@ const REFUSALS = {
 export function parseSubmitError({ body }) {
   const code = textAt(body, 'code');
   const kind = /^Throttling\b/.test(code) ? 'rate' : Object.hasOwn(REFUSALS, code) && REFUSALS[code];
-  return kind ? { kind, message: wordsOf(body) } : null;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 export function extractUsageOnSubmit(_ctx, data) {
   const counted = Number(data?.usage?.image_count);
-  return { images: counted > 0 ? counted : urlsOf(data).length };
+  return { images: counted > 0 ? counted : readUrls(data).length };
 }
 
 /**
@@ -288,25 +288,28 @@ export const buildQueryRequest = (ctx) => ({
 });
 
 export function parseTaskResult(ctx) {
-  return urlsOf(ctx.data).length > 0
+  return readUrls(ctx.data).length > 0
     ? { status: 'SUCCESS' }
     : { status: 'UNKNOWN', reason: 'the images are not there' };
 }
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  return urlsOf(task.data).map((_url, index) => ({ key: index === 0 ? 'image' : `image-${index + 1}`, type: 'image' }));
+  return readUrls(task.data).map((_url, index) => ({
+    key: index === 0 ? 'image' : `image-${index + 1}`,
+    type: 'image',
+  }));
 }
 
 /** The addresses are signed, and gone after a day. */
 export function buildContentRequest(ctx) {
   const index = listArtifacts({ ...ctx, status: 'SUCCESS' }).findIndex(({ key }) => key === ctx.artifactKey);
   if (index < 0) throw new Error('artifact_not_found');
-  return { url: urlsOf(ctx.data)[index], method: ctx.clientRequest.method, credentialless: true };
+  return { url: readUrls(ctx.data)[index], method: ctx.clientRequest.method, credentialless: true };
 }
 
 /** Texts in order, one a line, and images of a Responses request; fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, metadata: _labels, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (!Array.isArray(input)) return typeof input === 'string' ? { ...request, prompt: input } : request;
   const parts = input.flatMap((item) =>
@@ -323,7 +326,7 @@ const shown = (ctx) =>
     .join('\n');
 
 /** The fields of a generation or of an edit, whose files are images. */
-function fieldsOfImages(body) {
+function decodeImages(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = Object.fromEntries(Object.entries(body.fields).map(([name, values]) => [name, values[0]]));
@@ -337,13 +340,17 @@ function fieldsOfImages(body) {
 export const protocols = {
   proto_image: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfImages(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(decodeImages(ctx.body)) };
     },
     /** The gateway's own links to the artifacts. */
     render: () => null,
   },
   proto_responses: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
+    decodeRequest: (ctx) => ({
+      kind: 'submit',
+      model: ctx.model,
+      requestBody: normalize(decodeResponses(ctx.body)),
+    }),
     renderEvents(ctx, task, previous) {
       if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: shown(ctx) }], done: true };
       if (task.status === 'FAILURE') return { events: [{ type: 'error', message: task.fail_reason }], done: true };

@@ -30,9 +30,9 @@ const VIDEO_RATIOS = words('16:9 9:16 1:1');
 const IMAGE_RATIOS = words('1:1 16:9 21:9 3:2 2:3 4:5 5:4 3:4 4:3 9:16 9:21');
 const NOTHING = { seconds: 0, images: 0, resolution: 'standard', audio: false, compute_seconds: 0 };
 
-const namesOf = (fits) => Object.keys(MODELS).filter((name) => fits(MODELS[name]));
-const byModel = (rangeOf) => ({
-  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+const findNames = (fits) => Object.keys(MODELS).filter((name) => fits(MODELS[name]));
+const byModel = (toRange) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, toRange(spec)])),
 });
 
 const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
@@ -60,8 +60,8 @@ export const meta = {
   fetchMode: 'per_task',
   models: Object.keys(MODELS),
   protocols: [
-    { name: 'proto_video', models: namesOf(({ makes }) => makes === 'video') },
-    { name: 'proto_image', models: namesOf(({ makes }) => makes === 'image') },
+    { name: 'proto_video', models: findNames(({ makes }) => makes === 'video') },
+    { name: 'proto_image', models: findNames(({ makes }) => makes === 'image') },
     { name: 'proto_responses', supports: ['stream', 'sync', 'background'] },
   ],
   // A client of the vendor reaches them with `<gateway>/replicate` as its base address.
@@ -145,7 +145,7 @@ export const vendorInfo = {
   examples: [
     {
       label: localized`Paper boat | 纸船 | 紙の舟 | Barco de papel | Papierboot | Barco de papel`,
-      models: namesOf(({ only, lengths }) => only !== undefined || lengths !== undefined),
+      models: findNames(({ only, lengths }) => only !== undefined || lengths !== undefined),
       request: { prompt: 'A paper boat drifts across a still lake at dawn' },
     },
   ],
@@ -182,7 +182,7 @@ const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}
 const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** An address, a data URL, or `{ref}` of an uploaded file. */
-function sourceOf(given) {
+function readSource(given) {
   const value = isObject(given) ? firstGiven(given.image_url, given.url, given) : given;
   const text = typeof value === 'string' ? value.trim() : '';
   if (/^(https?:\/\/|data:)/i.test(text.slice(0, 10))) return text;
@@ -231,8 +231,8 @@ function normalize(sent) {
   const count = /^\d{1,3}$/.test(String(fields.images)) ? fields.images : undefined;
   read('n', firstGiven(fields.num_outputs, fields.n, count), Number);
   const { images, image, start_image: start, image_prompt: look, input_reference: reference } = fields;
-  read('images', count ? undefined : images, (given) => [given].flat().map(sourceOf));
-  read('image', firstGiven(image, start, look, reference), sourceOf);
+  read('images', count ? undefined : images, (given) => [given].flat().map(readSource));
+  read('image', firstGiven(image, start, look, reference), readSource);
   const rest = Object.entries(more).filter(([name]) => !OWN.has(name));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
@@ -247,7 +247,7 @@ function nearestRatio(size, ratios) {
 }
 
 /** The model at the vendor: of a name for any model, what the channel's settings say. */
-function modelOf(ctx) {
+function readModel(ctx) {
   const name = ctx.upstreamModel || ctx.model;
   if (MODELS[name]?.any !== true) return name;
   const model = ctx.userSetting?.models?.[ctx.model] ?? ctx.userSetting?.models?.[name];
@@ -257,7 +257,7 @@ function modelOf(ctx) {
 
 /** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
-  const model = modelOf(ctx);
+  const model = readModel(ctx);
   const spec = MODELS[model] ?? { any: true, makes: MODELS[ctx.upstreamModel || ctx.model]?.makes };
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const input = { ...order.metadata };
@@ -341,11 +341,11 @@ export function buildSubmitRequest(ctx) {
 export const extractUsage = (ctx) => plan(ctx).facts;
 
 /** The vendor explains in `detail`, and a failed prediction in `error`. */
-const wordsOf = (body) => textAt(body, 'error') || textAt(body, 'detail') || textAt(body, 'title');
+const readMessage = (body) => textAt(body, 'error') || textAt(body, 'detail') || textAt(body, 'title');
 
 export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'Replicate answered without a prediction.');
+  if (taskId === '') throw new Error(readMessage(body) || 'Replicate answered without a prediction.');
   return { taskId, taskData: body };
 }
 
@@ -354,7 +354,7 @@ const REFUSALS = { 401: 'credential', 402: 'balance', 403: 'credential', 404: 'r
 export function parseSubmitError({ statusCode, body }) {
   const kind = REFUSALS[statusCode];
   if (kind === undefined) return null;
-  const message = wordsOf(body);
+  const message = readMessage(body);
   if (kind === 'rate') {
     // How long it lasts is said in words alone.
     const [, seconds] = /resets? in ~?(\d{1,4})\s?s/i.exec(message) ?? [];
@@ -375,16 +375,16 @@ const TYPES = {
 };
 
 /** The addresses in an output: a text, a list, or an object of them. */
-function urlsOf(output, depth = 0) {
+function readUrls(output, depth = 0) {
   if (typeof output === 'string') return /^https?:\/\/\S+$/.test(output) ? [output] : [];
   if (typeof output !== 'object' || output === null || depth > 4) return [];
-  return Object.values(output).flatMap((item) => urlsOf(item, depth + 1));
+  return Object.values(output).flatMap((item) => readUrls(item, depth + 1));
 }
 
 /** With keys such as `video`, `image-2`. A file of no known type is what the order was for. */
-function artifactsOf({ action, data }) {
+function toArtifacts({ action, data }) {
   const counts = {};
-  return urlsOf(isObject(data) ? data.output : null)
+  return readUrls(isObject(data) ? data.output : null)
     .slice(0, 64)
     .map((url) => {
       const ending = /\.(\w{2,4})(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase();
@@ -401,14 +401,14 @@ const ENDINGS = { canceled: 'The prediction was canceled.', aborted: 'The predic
 /** What is not known is said to be unknown, and so is a success whose output is gone. */
 export function parseTaskResult(ctx, body) {
   const named = textAt(body, 'status');
-  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) || named };
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: readMessage(body) || named };
   const status = STATUSES[named];
   if (status === 'FAILURE') {
-    return { status, reason: wordsOf(body) || (ENDINGS[named] ?? 'The prediction failed at Replicate.') };
+    return { status, reason: readMessage(body) || (ENDINGS[named] ?? 'The prediction failed at Replicate.') };
   }
   if (status !== 'SUCCESS') return { status };
   if (!isGiven(body.output)) return { status: 'UNKNOWN', reason: 'Replicate names no output.' };
-  return { status, url: artifactsOf({ action: ctx.action, data: body })[0]?.url };
+  return { status, url: toArtifacts({ action: ctx.action, data: body })[0]?.url };
 }
 
 /** What was made, and the time that it took. */
@@ -417,21 +417,21 @@ export function extractUsageOnComplete(ctx, result, body) {
   const usage = {};
   const took = Number(body?.metrics?.predict_time);
   if (took >= 0) usage.compute_seconds = Math.min(3600, took);
-  const images = artifactsOf({ action: ctx.action, data: body }).filter(({ type }) => type === 'image');
+  const images = toArtifacts({ action: ctx.action, data: body }).filter(({ type }) => type === 'image');
   if (ctx.action === 'image' && images.length > 0) usage.images = images.length;
   return usage;
 }
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  const files = artifactsOf(task).map(({ url: _url, ...artifact }) => artifact);
+  const files = toArtifacts(task).map(({ url: _url, ...artifact }) => artifact);
   // Models that answer in words have no file.
   return files.length > 0 ? files : [{ key: 'result', type: 'file', mimeType: 'application/json' }];
 }
 
 /** Files are public, and gone after an hour. */
 export function buildContentRequest(ctx) {
-  const found = artifactsOf(ctx);
+  const found = toArtifacts(ctx);
   if (found.length === 0 && ctx.artifactKey === 'result') {
     const { output } = ctx.data;
     const said = Array.isArray(output) && output.every((part) => typeof part === 'string') ? output.join('') : output;
@@ -444,7 +444,7 @@ export function buildContentRequest(ctx) {
 }
 
 /** The fields of a body; files of a field that is repeated are a list. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -458,7 +458,7 @@ function fieldsOf(body) {
 }
 
 /** Texts in order, one a line, and images of a Responses request; fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, metadata: _labels, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (!Array.isArray(input)) return typeof input === 'string' ? { ...request, prompt: input } : request;
   const parts = input.flatMap((item) =>
@@ -470,15 +470,15 @@ function fieldsOfResponses(body) {
   return { ...request, prompt: texts.join('\n').trim(), ...given };
 }
 
-const tagOf = ({ type, url }) => {
+const toTag = ({ type, url }) => {
   if (type === 'image') return `<img src="${url}" alt="">`;
   return type === 'file' ? `<a href="${url}">${url}</a>` : `<${type} controls src="${url}"></${type}>`;
 };
-const shown = (ctx) => Object.values(ctx.artifacts).map(tagOf).join('\n');
+const shown = (ctx) => Object.values(ctx.artifacts).map(toTag).join('\n');
 
 export const protocols = {
   proto_video: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) }),
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
@@ -486,12 +486,16 @@ export const protocols = {
     },
   },
   proto_image: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) }),
     /** The gateway's own links to the artifacts. */
     render: () => null,
   },
   proto_responses: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
+    decodeRequest: (ctx) => ({
+      kind: 'submit',
+      model: ctx.model,
+      requestBody: normalize(decodeResponses(ctx.body)),
+    }),
     renderEvents(ctx, task, previous) {
       if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: shown(ctx) }], done: true };
       if (task.status === 'FAILURE') return { events: [{ type: 'error', message: task.fail_reason }], done: true };

@@ -99,8 +99,8 @@ export const meta = {
   ],
 };
 
-const byModel = (rangeOf) => ({
-  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+const byModel = (toRange) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, toRange(spec)])),
 });
 
 /** Shown to people who set it up; other hosts ignore this export. */
@@ -166,8 +166,8 @@ const READ = words(
 );
 const KEPT = words('model metadata outputCount webhookUrl callbackUrl webhook_url callback_url');
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
-const OWN = new Set([...PASSED, ...READ, ...KEPT].map(lettersOf));
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const OWN = new Set([...PASSED, ...READ, ...KEPT].map(stripSeparators));
 
 const ENDED = { SUCCEEDED: 'SUCCESS', FAILED: 'FAILURE', CANCELLED: 'FAILURE' };
 const STATUSES = { PENDING: 'QUEUED', THROTTLED: 'QUEUED', RUNNING: 'IN_PROGRESS', ...ENDED };
@@ -178,13 +178,13 @@ const firstGiven = (...values) => values.find(isGiven);
 const objectAt = (value, name) => (isObject(value) && isObject(value[name]) ? value[name] : {});
 const textAt = (value, name) => (isObject(value) && typeof value[name] === 'string' ? value[name].trim() : '');
 const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;
-const headersOf = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}`, 'X-Runway-Version': '2024-11-06' });
+const buildHeaders = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}`, 'X-Runway-Version': '2024-11-06' });
 
 /**
  * An address, a data URL or an upload at the vendor, or `{ref}` of an uploaded file; OpenAI's
  * clients wrap the first two.
  */
-function sourceOf(name, given) {
+function readSource(name, given) {
   const value = isObject(given) ? firstGiven(given.uri, given.image_url, given) : given;
   const text = typeof value === 'string' ? value.trim() : '';
   if (/^(https?:\/\/|runway:\/\/|data:(image|video)\/)/i.test(text.slice(0, 16))) return text;
@@ -193,10 +193,10 @@ function sourceOf(name, given) {
 }
 
 /** Sources with what the vendor says about each, such as a tag. */
-const sourcesOf = (name, given) =>
+const readSources = (name, given) =>
   (Array.isArray(given) ? given : [given]).map((item) => {
     const { image_url: _wrapped, ref: _file, ...about } = isObject(item) ? item : {};
-    return { ...about, uri: sourceOf(name, item) };
+    return { ...about, uri: readSource(name, item) };
   });
 
 /** A form holds numbers, flags and objects as JSON text. */
@@ -212,7 +212,7 @@ function parsed(value) {
  * First and last frame of the vendor's `promptImage`: an address, or a list of addresses with
  * positions.
  */
-function framesOf(given) {
+function readFrames(given) {
   if (!Array.isArray(given)) return [given];
   const isLast = (item) => item?.position === 'last';
   return [given.find((item) => !isLast(item)), given.find(isLast)];
@@ -233,9 +233,9 @@ function normalize(sent) {
   const seconds = firstGiven(fields.duration, fields.seconds);
   const duration = seconds === undefined ? undefined : Number(seconds);
   if (duration !== undefined && !Number.isInteger(duration)) throw new Error('Seconds are a whole number.');
-  const [first, last] = framesOf(fields.promptImage);
-  const one = (name, ...values) => (values.some(isGiven) ? sourceOf(name, firstGiven(...values)) : undefined);
-  const many = (name, ...values) => (values.some(isGiven) ? sourcesOf(name, firstGiven(...values)) : undefined);
+  const [first, last] = readFrames(fields.promptImage);
+  const one = (name, ...values) => (values.some(isGiven) ? readSource(name, firstGiven(...values)) : undefined);
+  const many = (name, ...values) => (values.some(isGiven) ? readSources(name, firstGiven(...values)) : undefined);
   const intent = {
     endpoint: fields.endpoint,
     promptText: prompt,
@@ -251,14 +251,14 @@ function normalize(sent) {
     duration,
   };
   for (const name of PASSED) if (isGiven(fields[name])) intent[name] = parsed(fields[name]);
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(stripSeparators(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
   return intent;
 }
 
 /** The ratio nearest to "1280x720", or to "1280:720", which must be one of the model's. */
-function ratioOf(model, ratios, { ratio, size }) {
+function toRatio(model, ratios, { ratio, size }) {
   if (ratios === undefined) return ratio;
   if (ratio !== undefined) {
     if (!ratios.includes(ratio)) throw new Error(`The ratio of ${model} is one of ${ratios.join(', ')}.`);
@@ -306,7 +306,7 @@ function plan(ctx) {
   if (timed && (only ? !only.includes(seconds) : seconds < least || seconds > most)) {
     throw new Error(`A video of ${model} has ${only ? only.join(' or ') : `${least} to ${most}`} seconds.`);
   }
-  const ratio = ratioOf(model, spec.ratios, order);
+  const ratio = toRatio(model, spec.ratios, order);
   return { model, endpoint, kind, seconds, order: { ...order, ratio, duration: timed ? seconds : undefined } };
 }
 
@@ -318,7 +318,7 @@ function place(value, maxBytes) {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, place(member, maxBytes)]));
 }
 
-function bodyOf({ model, order, endpoint }) {
+function readBody({ model, order, endpoint }) {
   const body = { ...order.metadata, model };
   for (const name of [...ENDPOINTS[endpoint], ...(endpoint === 'video_upscale' ? [] : PASSED)]) {
     const isVideo = ['videoUri', 'character', 'reference'].includes(name);
@@ -341,9 +341,9 @@ export function buildSubmitRequest(ctx) {
   return {
     url: `${apiUrl(ctx)}/${planned.endpoint}`,
     method: 'POST',
-    headers: { ...headersOf(ctx), 'Content-Type': 'application/json' },
+    headers: { ...buildHeaders(ctx), 'Content-Type': 'application/json' },
     // Members that are undefined are not sent.
-    body: bodyOf(planned),
+    body: readBody(planned),
     action: planned.endpoint,
   };
 }
@@ -355,11 +355,11 @@ export function extractUsage(ctx) {
   return { seconds, images: kind === 'image' ? 1 : 0, kind, resolution: large ? '1080p' : '720p' };
 }
 
-const wordsOf = (body) => textAt(body, 'error') || textAt(body, 'message');
+const readMessage = (body) => textAt(body, 'error') || textAt(body, 'message');
 
 export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'Runway answered without a task.');
+  if (taskId === '') throw new Error(readMessage(body) || 'Runway answered without a task.');
   return { taskId, taskData: body };
 }
 
@@ -367,7 +367,7 @@ export function parseSubmitResponse(_ctx, { body }) {
 const REFUSALS = { 401: 'credential', 429: 'rate' };
 
 export function parseSubmitError({ statusCode, body }) {
-  const message = wordsOf(body);
+  const message = readMessage(body);
   // An account without credits is answered as a wrong request is: the words alone tell.
   const isEmpty = statusCode === 400 && /^you do not have enough credits/i.test(message);
   const kind = isEmpty ? 'balance' : REFUSALS[statusCode];
@@ -380,7 +380,7 @@ export function parseSubmitError({ statusCode, body }) {
  * the vendor is empty until the next poll.
  */
 export function queryCapacity({ channel, response }) {
-  if (!response) return { request: { url: `${apiUrl(channel)}/organization`, headers: headersOf(channel) } };
+  if (!response) return { request: { url: `${apiUrl(channel)}/organization`, headers: buildHeaders(channel) } };
   const { tier } = JSON.parse(response.body);
   const models = Object.entries(isObject(tier?.models) ? tier.models : {})
     .map(([name, own]) => [name, own?.maxConcurrentGenerations])
@@ -390,15 +390,15 @@ export function queryCapacity({ channel, response }) {
 }
 
 export function buildQueryRequest(ctx) {
-  return { url: `${apiUrl(ctx)}/tasks/${encodeURIComponent(ctx.taskId)}`, headers: headersOf(ctx) };
+  return { url: `${apiUrl(ctx)}/tasks/${encodeURIComponent(ctx.taskId)}`, headers: buildHeaders(ctx) };
 }
 
-const outputsOf = (body) => (isObject(body) && Array.isArray(body.output) ? body.output.filter(isGiven) : []);
+const readOutputs = (body) => (isObject(body) && Array.isArray(body.output) ? body.output.filter(isGiven) : []);
 
 /** What is not known is said to be unknown, and so is a success without a result. */
 export function parseTaskResult(_ctx, body) {
   const named = textAt(body, 'status');
-  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) };
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: readMessage(body) };
   const status = STATUSES[named];
   if (status === 'FAILURE') {
     const [words, code] = [textAt(body, 'failure'), textAt(body, 'failureCode')];
@@ -407,24 +407,24 @@ export function parseTaskResult(_ctx, body) {
   }
   const progress = typeof body.progress === 'number' ? Math.round(body.progress * 100) : undefined;
   if (status !== 'SUCCESS') return { status, progress };
-  const [url] = outputsOf(body);
+  const [url] = readOutputs(body);
   return url === undefined ? { status: 'UNKNOWN', reason: 'Runway names no result.' } : { status, url };
 }
 
-const keyOf = (type, index) => (index === 0 ? type : `${type}-${index + 1}`);
-const artifactsOf = ({ action, data }) => {
+const toKey = (type, index) => (index === 0 ? type : `${type}-${index + 1}`);
+const toArtifacts = ({ action, data }) => {
   const made = action === 'text_to_image' ? { type: 'image' } : { type: 'video', mimeType: 'video/mp4' };
-  return outputsOf(data).map((url, index) => ({ key: keyOf(made.type, index), ...made, url }));
+  return readOutputs(data).map((url, index) => ({ key: toKey(made.type, index), ...made, url }));
 };
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  return artifactsOf(task).map(({ url: _url, ...artifact }) => artifact);
+  return toArtifacts(task).map(({ url: _url, ...artifact }) => artifact);
 }
 
 /** The addresses are signed for a day or two and public until then. */
 export function buildContentRequest(ctx) {
-  const found = artifactsOf(ctx).find(({ key }) => key === ctx.artifactKey);
+  const found = toArtifacts(ctx).find(({ key }) => key === ctx.artifactKey);
   if (!found) throw new Error('artifact_not_found');
   return { url: found.url, method: ctx.clientRequest.method, credentialless: true };
 }
@@ -433,7 +433,7 @@ export function buildContentRequest(ctx) {
  * The fields of a body, with `image[image_url]` of OpenAI's clients; files of a field that is
  * repeated are a list.
  */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -450,7 +450,7 @@ function fieldsOf(body) {
  * Texts in order, one a line, and the first image of a Responses request; further fields stand
  * beside `input`.
  */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (typeof request.input === 'string') return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
@@ -470,7 +470,7 @@ const shown = (ctx) =>
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) };
     },
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
@@ -481,7 +481,7 @@ export const protocols = {
   proto_responses: {
     decodeRequest(ctx) {
       // What is not read of a client's labels is not for the vendor.
-      const requestBody = { ...normalize(fieldsOfResponses(ctx.body)), metadata: undefined };
+      const requestBody = { ...normalize(decodeResponses(ctx.body)), metadata: undefined };
       return { kind: 'submit', model: ctx.model, requestBody };
     },
     renderEvents(ctx, task, previous) {

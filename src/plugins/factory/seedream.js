@@ -122,14 +122,14 @@ const MAX_FILE_BYTES = 10 * 1024 * 1024;
 const PIXELS_A_TOKEN = 256;
 const LABELS = { '1K': 1024, '2K': 2048, '4K': 4096 };
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** Fields that this plugin reads, then what the gateway decides. All others go on as they are. */
 const OWN = new Set(
   words(
     'prompt n size images image input_reference max_images sequential_image_generation ' +
       'sequential_image_generation_options model metadata user stream response_format quality style background ' +
       'callback_url webhook_url',
-  ).map(lettersOf),
+  ).map(stripSeparators),
 );
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -140,7 +140,7 @@ const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/api\/v3$/,
 const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** An address, a data URL, or `{ref}` of an uploaded file. */
-function sourceOf(given) {
+function readSource(given) {
   const value = isObject(given) ? firstGiven(given.image_url, given.url, given) : given;
   const text = typeof value === 'string' ? value.trim() : '';
   if (/^(https?:\/\/|data:)/i.test(text.slice(0, 10))) return text;
@@ -181,14 +181,14 @@ function normalize(sent) {
   const images = [count ? [] : (fields.images ?? []), fields.image ?? [], fields.input_reference ?? []]
     .flat()
     .filter(isGiven);
-  if (images.length > 0) intent.images = images.map(sourceOf);
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
+  if (images.length > 0) intent.images = images.map(readSource);
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(stripSeparators(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
 }
 
 /** Pixels of `2K` or of `2048x2048`, which must be what the model takes. */
-function pixelsOf(size, { least, most }) {
+function toPixels(size, { least, most }) {
   if (Object.hasOwn(LABELS, size)) return LABELS[size] ** 2;
   const match = /^([1-9]\d{1,4})[x*]([1-9]\d{1,4})$/i.exec(size);
   if (!match) throw new Error('The size is 1K, 2K, 4K or in the form WIDTHxHEIGHT.');
@@ -208,7 +208,7 @@ function plan(ctx) {
   const most = spec.group ? MAX_GROUP - images.length : 1;
   if (!(Number.isInteger(n) && n >= 1 && n <= most)) throw new Error(`n is a whole number from 1 to ${most}.`);
   const size = order.size === undefined || order.size === 'auto' ? spec.usual : order.size.replace('*', 'x');
-  const tokens = Math.ceil((n * pixelsOf(size, spec)) / PIXELS_A_TOKEN);
+  const tokens = Math.ceil((n * toPixels(size, spec)) / PIXELS_A_TOKEN);
   return { model, spec, order, images, n, size, tokens };
 }
 
@@ -235,22 +235,22 @@ export function extractUsage(ctx) {
   return { images: n, tokens };
 }
 
-const errorOf = (value) => (isObject(value) && isObject(value.error) ? value.error : {});
-const wordsOf = (body) => textAt(errorOf(body), 'message') || textAt(body, 'message');
-const itemsOf = (data) => (isObject(data) && Array.isArray(data.data) ? data.data : []);
-const urlsOf = (data) =>
-  itemsOf(data)
+const readError = (value) => (isObject(value) && isObject(value.error) ? value.error : {});
+const readMessage = (body) => textAt(readError(body), 'message') || textAt(body, 'message');
+const readItems = (data) => (isObject(data) && Array.isArray(data.data) ? data.data : []);
+const readUrls = (data) =>
+  readItems(data)
     .map((item) => textAt(item, 'url'))
     .filter(Boolean);
 
 /** Of a group some may be missing: those say why. */
 export function parseSubmitResponse(ctx, { body, headers }) {
   const taskId = headers['x-request-id']?.[0] || ctx.publicTaskId;
-  const taskData = { created: body?.created, data: itemsOf(body), usage: body?.usage };
-  if (urlsOf(body).length > 0) return { taskId, taskData, immediate: { status: 'SUCCESS' } };
-  const missing = itemsOf(body).map(wordsOf).find(Boolean);
+  const taskData = { created: body?.created, data: readItems(body), usage: body?.usage };
+  if (readUrls(body).length > 0) return { taskId, taskData, immediate: { status: 'SUCCESS' } };
+  const missing = readItems(body).map(readMessage).find(Boolean);
   if (missing) return { taskId, taskData, immediate: { status: 'FAILURE', reason: missing } };
-  throw new Error(wordsOf(body) || 'Volcengine Ark answered without an image.');
+  throw new Error(readMessage(body) || 'Volcengine Ark answered without an image.');
 }
 
 /** What the vendor's codes mean. */
@@ -265,17 +265,17 @@ const REFUSALS = [
 ];
 
 export function parseSubmitError({ body }) {
-  const [, kind] = REFUSALS.find(([code]) => code.test(textAt(errorOf(body), 'code'))) ?? [];
+  const [, kind] = REFUSALS.find(([code]) => code.test(textAt(readError(body), 'code'))) ?? [];
   // One code says that too many tasks are there, and that what was free is used up.
-  const isUsedUp = kind === 'capacity' && /free trial/i.test(wordsOf(body));
-  return kind ? { kind: isUsedUp ? 'balance' : kind, message: wordsOf(body) } : null;
+  const isUsedUp = kind === 'capacity' && /free trial/i.test(readMessage(body));
+  return kind ? { kind: isUsedUp ? 'balance' : kind, message: readMessage(body) } : null;
 }
 
 /** What was made: an image that was withheld is not charged. */
 export function extractUsageOnSubmit(_ctx, data) {
   const made = Number(data?.usage?.generated_images);
   const tokens = Number(data?.usage?.total_tokens);
-  return { images: made > 0 ? made : urlsOf(data).length, ...(tokens > 0 ? { tokens } : {}) };
+  return { images: made > 0 ? made : readUrls(data).length, ...(tokens > 0 ? { tokens } : {}) };
 }
 
 /**
@@ -288,25 +288,28 @@ export const buildQueryRequest = (ctx) => ({
 });
 
 export function parseTaskResult(ctx) {
-  return urlsOf(ctx.data).length > 0
+  return readUrls(ctx.data).length > 0
     ? { status: 'SUCCESS' }
     : { status: 'UNKNOWN', reason: 'the images are not there' };
 }
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  return urlsOf(task.data).map((_url, index) => ({ key: index === 0 ? 'image' : `image-${index + 1}`, type: 'image' }));
+  return readUrls(task.data).map((_url, index) => ({
+    key: index === 0 ? 'image' : `image-${index + 1}`,
+    type: 'image',
+  }));
 }
 
 /** The addresses are signed, and gone after a day. */
 export function buildContentRequest(ctx) {
   const index = listArtifacts({ ...ctx, status: 'SUCCESS' }).findIndex(({ key }) => key === ctx.artifactKey);
   if (index < 0) throw new Error('artifact_not_found');
-  return { url: urlsOf(ctx.data)[index], method: ctx.clientRequest.method, credentialless: true };
+  return { url: readUrls(ctx.data)[index], method: ctx.clientRequest.method, credentialless: true };
 }
 
 /** Texts in order, one a line, and images of a Responses request; fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, metadata: _labels, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (!Array.isArray(input)) return typeof input === 'string' ? { ...request, prompt: input } : request;
   const parts = input.flatMap((item) =>
@@ -323,7 +326,7 @@ const shown = (ctx) =>
     .join('\n');
 
 /** The fields of a generation or of an edit, whose files are images. */
-function fieldsOfImages(body) {
+function decodeImages(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = Object.fromEntries(Object.entries(body.fields).map(([name, values]) => [name, values[0]]));
@@ -337,13 +340,17 @@ function fieldsOfImages(body) {
 export const protocols = {
   proto_image: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfImages(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(decodeImages(ctx.body)) };
     },
     /** The gateway's own links to the artifacts. */
     render: () => null,
   },
   proto_responses: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
+    decodeRequest: (ctx) => ({
+      kind: 'submit',
+      model: ctx.model,
+      requestBody: normalize(decodeResponses(ctx.body)),
+    }),
     renderEvents(ctx, task, previous) {
       if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: shown(ctx) }], done: true };
       if (task.status === 'FAILURE') return { events: [{ type: 'error', message: task.fail_reason }], done: true };

@@ -111,15 +111,15 @@ const DEFAULT_SECONDS = '4';
 const DEFAULT_SIZE = '720x1280';
 const IMAGE_FIELD = 'input_reference';
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
-  `prompt seconds size resolution quality input_reference image metadata extra`.split(/\s+/).map(lettersOf),
+  `prompt seconds size resolution quality input_reference image metadata extra`.split(/\s+/).map(stripSeparators),
 );
 /** Not for clients to choose: model, credential, address for reports, number and length of results. */
 const CLOSED =
   /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|duration|seconds|length|frames|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
+const isOwn = (name) => READ.has(stripSeparators(name)) || CLOSED.test(stripSeparators(name));
 
 /** The last three are those of other vendors with this API. */
 const STATUSES = {
@@ -168,7 +168,7 @@ const keyHeader = (ctx) =>
  * The first frame as `{file}` (an upload of this request) or `{image_url}` (an address or data
  * URL).
  */
-function imageOf(value) {
+function readImage(value) {
   if (!given(value)) return undefined;
   if (isText(value)) return { image_url: value };
   if (isObject(value) && isText(value.file)) return { file: value.file };
@@ -177,7 +177,7 @@ function imageOf(value) {
 }
 
 /** A member with members of its own; in a form it is JSON text. */
-function membersOf(value, name) {
+function readMembers(value, name) {
   if (!given(value)) return {};
   try {
     const read = typeof value === 'string' ? JSON.parse(value) : value;
@@ -191,8 +191,8 @@ function membersOf(value, name) {
  * not read.
  */
 function withMetadata({ metadata, extra, ...fields }) {
-  const named = membersOf(metadata, 'metadata');
-  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const named = readMembers(metadata, 'metadata');
+  const more = Object.entries({ ...readMembers(extra, 'extra'), ...named });
   const passed = more.filter(([name, value]) => !isOwn(name) && given(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
@@ -206,13 +206,13 @@ function normalize(request) {
   const size = given(fields.size) ? fields.size : DEFAULT_SIZE;
   if (!Object.hasOwn(RESOLUTIONS, size)) throw new Error(`size is one of ${Object.keys(RESOLUTIONS).join(', ')}.`);
   if ([request.images].flat().some(given)) throw new Error('images are not taken: give one as input_reference.');
-  const image = imageOf(given(fields[IMAGE_FIELD]) ? fields[IMAGE_FIELD] : fields.image);
+  const image = readImage(given(fields[IMAGE_FIELD]) ? fields[IMAGE_FIELD] : fields.image);
   const extra = Object.keys(fields.extra).length > 0 ? { extra: fields.extra } : {};
   return { prompt: fields.prompt, seconds, size, ...(image ? { [IMAGE_FIELD]: image } : {}), ...extra };
 }
 
 /** A remix has the length and size of its video. */
-function orderOf(ctx) {
+function readOrder(ctx) {
   const fields = isObject(ctx.requestBody) ? ctx.requestBody : {};
   const video = ctx.originTasks?.[0]?.data;
   return normalize(isObject(video) ? { ...fields, seconds: video.seconds, size: video.size } : fields);
@@ -222,7 +222,7 @@ function orderOf(ctx) {
  * The fields of a JSON or multipart body. OpenAI's own clients send `input_reference[image_url]` in
  * a form.
  */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -243,11 +243,11 @@ export function buildSubmitRequest(ctx) {
       method: 'POST',
       headers: { ...keyHeader(ctx), 'Content-Type': 'application/json' },
       action: 'remix',
-      body: { prompt: orderOf(ctx).prompt },
+      body: { prompt: readOrder(ctx).prompt },
     };
   }
   const model = ctx.upstreamModel || ctx.model;
-  const { extra, ...fields } = orderOf(ctx);
+  const { extra, ...fields } = readOrder(ctx);
   const order = { ...extra, model, ...fields };
   if (model === 'sora-2' && RESOLUTIONS[order.size] !== '720p') {
     throw new Error('sora-2 makes 720x1280 and 1280x720; take sora-2-pro for larger videos.');
@@ -273,7 +273,7 @@ export function buildSubmitRequest(ctx) {
 
 export function parseSubmitResponse(ctx, { body }) {
   if (!isObject(body) || !isText(body.id)) {
-    throw new Error(`The answer holds no video${isObject(body) && body.error ? `: ${messageOf(body.error)}` : '.'}`);
+    throw new Error(`The answer holds no video${isObject(body) && body.error ? `: ${readMessage(body.error)}` : '.'}`);
   }
   const result = readVideo(body);
   const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
@@ -310,23 +310,23 @@ export function parseTaskResult(_ctx, body) {
   return readVideo(body);
 }
 
-const messageOf = (error) => (isObject(error) && (error.message || error.code)) || String(error);
+const readMessage = (error) => (isObject(error) && (error.message || error.code)) || String(error);
 
 function readVideo(video) {
   if (!isObject(video)) return { status: 'UNKNOWN', reason: 'the answer is no video' };
   if (!Object.hasOwn(STATUSES, video.status)) {
-    return { status: 'UNKNOWN', reason: video.error ? messageOf(video.error) : `unknown status ${video.status}` };
+    return { status: 'UNKNOWN', reason: video.error ? readMessage(video.error) : `unknown status ${video.status}` };
   }
   const status = STATUSES[video.status];
   if (status === 'FAILURE') {
-    return { status, reason: video.error ? messageOf(video.error) : 'The video could not be generated.' };
+    return { status, reason: video.error ? readMessage(video.error) : 'The video could not be generated.' };
   }
   // The vendor's percentage goes up to 100 before the video can be downloaded.
   return typeof video.progress === 'number' ? { status, progress: video.progress } : { status };
 }
 
 export function extractUsage(ctx) {
-  const { seconds, size } = orderOf(ctx);
+  const { seconds, size } = readOrder(ctx);
   return { seconds: Number(seconds), resolution: RESOLUTIONS[size], size };
 }
 
@@ -363,7 +363,7 @@ const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? met
  * The prompt and first image of a Responses request: its texts in order, one a line; further fields
  * as in a video request.
  */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
@@ -382,8 +382,8 @@ export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
       const intent = { kind: 'submit', model: ctx.model };
-      if (!ctx.path.endsWith('/remix')) return { ...intent, requestBody: normalize(fieldsOf(ctx.body)) };
-      const { prompt } = fieldsOf(ctx.body);
+      if (!ctx.path.endsWith('/remix')) return { ...intent, requestBody: normalize(readFields(ctx.body)) };
+      const { prompt } = readFields(ctx.body);
       if (!isText(prompt)) throw new Error('Please give a prompt.');
       return { ...intent, action: 'remix', requestBody: { prompt }, originTaskIds: [ctx.params.task_id] };
     },
@@ -396,7 +396,7 @@ export const protocols = {
   },
   proto_responses: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(decodeResponses(ctx.body)) };
     },
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };

@@ -116,25 +116,25 @@ const STATUSES = {
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isGiven = (value) => value !== undefined && value !== null && value !== '';
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt gpt_description_prompt mv title tags negative_tags make_instrumental task_id continue_clip_id continue_at
   model action metadata extra`
     .split(/\s+/)
-    .map(lettersOf),
+    .map(stripSeparators),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
+const isOwn = (name) => READ.has(stripSeparators(name)) || CLOSED.test(stripSeparators(name));
 const textAt = (value, name) => {
   const found = isObject(value) ? value[name] : undefined;
   return typeof found === 'string' || typeof found === 'number' ? String(found).trim() : '';
 };
 
 const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/suno$/, '')}/suno`;
-const headersOf = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}`, 'Content-Type': 'application/json' });
+const buildHeaders = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}`, 'Content-Type': 'application/json' });
 
 /** A field that may be missing; `read` gives undefined for a value that breaks the rule. */
 function readField(fields, name, rule, read) {
@@ -154,7 +154,7 @@ const readFlag = (fields, name) =>
   );
 
 /** A member with members of its own; in a form it is JSON text. */
-function membersOf(value, name) {
+function readMembers(value, name) {
   if (!isGiven(value)) return {};
   try {
     const read = typeof value === 'string' ? JSON.parse(value) : value;
@@ -168,8 +168,8 @@ function membersOf(value, name) {
  * not read.
  */
 function withMetadata({ metadata, extra, ...fields }) {
-  const named = membersOf(metadata, 'metadata');
-  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const named = readMembers(metadata, 'metadata');
+  const more = Object.entries({ ...readMembers(extra, 'extra'), ...named });
   const passed = more.filter(([name, value]) => !isOwn(name) && isGiven(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
@@ -200,20 +200,20 @@ function normalize(request) {
 }
 
 /** A song that another task made is continued by that task's channel. */
-function intentOf(model, fields) {
+function readIntent(model, fields) {
   const requestBody = normalize(fields);
   const intent = { kind: 'submit', model, requestBody };
   return requestBody.task_id === undefined ? intent : { ...intent, originTaskIds: [requestBody.task_id] };
 }
 
-const bodyOf = (ctx) => normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+const readBody = (ctx) => normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
 
 /** A model of another name, from a channel's mapping, makes music. */
-const kindOf = (ctx) => KINDS[ctx.upstreamModel] ?? KINDS[ctx.model] ?? 'music';
+const toKind = (ctx) => KINDS[ctx.upstreamModel] ?? KINDS[ctx.model] ?? 'music';
 
 export function buildSubmitRequest(ctx) {
-  const kind = kindOf(ctx);
-  const { extra, ...order } = bodyOf(ctx);
+  const kind = toKind(ctx);
+  const { extra, ...order } = readBody(ctx);
   const {
     prompt = '',
     gpt_description_prompt: idea = '',
@@ -234,7 +234,7 @@ export function buildSubmitRequest(ctx) {
   return {
     url: `${apiUrl(ctx)}/submit/${kind}`,
     method: 'POST',
-    headers: headersOf(ctx),
+    headers: buildHeaders(ctx),
     body: kind === 'music' ? { ...extra, make_instrumental: false, ...order } : { ...extra, prompt },
     action: kind,
   };
@@ -264,7 +264,7 @@ export function buildBatchQueryRequest(ctx, tasks) {
   return {
     url: `${apiUrl(ctx)}/fetch`,
     method: 'POST',
-    headers: headersOf(ctx),
+    headers: buildHeaders(ctx),
     body: { ids: tasks.map(({ taskId }) => taskId) },
   };
 }
@@ -281,7 +281,7 @@ export function parseTaskResult(_ctx, body) {
   return readTask(isAccepted(body) && isObject(body.data) ? body.data : body);
 }
 
-const listOf = (data) => (Array.isArray(data) ? data : [data]).filter(isObject);
+const toList = (data) => (Array.isArray(data) ? data : [data]).filter(isObject);
 const numberAt = (value, name) => (isObject(value) && Number(value[name]) > 0 ? Number(value[name]) : 0);
 
 /** What is not known is said to be unknown, and so is a success with nothing in it. */
@@ -291,7 +291,7 @@ function readTask(item) {
   const reason = textAt(item, 'fail_reason');
   if (!Object.hasOwn(STATUSES, named)) return { taskId, status: 'UNKNOWN', reason };
   const status = STATUSES[named];
-  const pieces = listOf(item.data);
+  const pieces = toList(item.data);
   if (status === 'SUCCESS' && pieces.length === 0) {
     return { taskId, status: 'UNKNOWN', reason: 'The music service names no result.' };
   }
@@ -310,13 +310,13 @@ function readTask(item) {
 }
 
 export function extractUsage(ctx) {
-  const kind = kindOf(ctx);
+  const kind = toKind(ctx);
   return kind === 'lyrics' ? { clips: 1, seconds: 0, kind } : { clips: SONGS, seconds: RESERVED_SECONDS, kind };
 }
 
 /** Songs say how long they are; without that the reservation's length stands. */
 export function extractUsageOnComplete(_ctx, result, body) {
-  const pieces = listOf(body);
+  const pieces = toList(body);
   if (result.status !== 'SUCCESS' || pieces.length === 0) return null;
   const lengths = pieces.map((piece) => numberAt(piece.metadata, 'duration') || numberAt(piece, 'duration'));
   const facts = { clips: pieces.length };
@@ -325,7 +325,7 @@ export function extractUsageOnComplete(_ctx, result, body) {
 }
 
 /** A text has no address; it is delivered from the task's own data. */
-const lyricsOf = (piece) => (textAt(piece, 'audio_url') === '' ? textAt(piece, 'text') : '');
+const readLyrics = (piece) => (textAt(piece, 'audio_url') === '' ? textAt(piece, 'text') : '');
 
 const PARTS = {
   audio: { type: 'audio', mimeType: 'audio/mpeg', at: 'audio_url' },
@@ -336,8 +336,8 @@ const PARTS = {
 /** "audio-1", "cover-1", "audio-2" and so on; "lyrics-1" for a text. */
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  return listOf(task.data).flatMap((piece, index) => {
-    if (lyricsOf(piece) !== '') return [{ key: `lyrics-${index + 1}`, type: 'file', mimeType: 'text/plain' }];
+  return toList(task.data).flatMap((piece, index) => {
+    if (readLyrics(piece) !== '') return [{ key: `lyrics-${index + 1}`, type: 'file', mimeType: 'text/plain' }];
     return Object.keys(PARTS)
       .filter((name) => textAt(piece, PARTS[name].at) !== '')
       .map((name) => {
@@ -350,8 +350,8 @@ export function listArtifacts(task) {
 
 export function buildContentRequest(ctx) {
   const [, name, number] = /^([a-z]+)-([1-9]\d*)$/.exec(ctx.artifactKey) ?? [];
-  const piece = listOf(ctx.data)[Number(number) - 1];
-  const lyrics = lyricsOf(piece);
+  const piece = toList(ctx.data)[Number(number) - 1];
+  const lyrics = readLyrics(piece);
   if (name === 'lyrics' && lyrics !== '')
     return { url: `data:text/plain;charset=utf-8;base64,${utils.base64(lyrics)}` };
   const url = Object.hasOwn(PARTS, name ?? '') ? textAt(piece, PARTS[name].at) : '';
@@ -378,9 +378,9 @@ const escaped = (text) =>
 
 /** Lyrics as they are, songs as players of the gateway's own addresses. */
 function outputTexts(ctx, task) {
-  return listOf(task.data).flatMap((piece, index) => {
+  return toList(task.data).flatMap((piece, index) => {
     const title = textAt(piece, 'title');
-    const lyrics = lyricsOf(piece);
+    const lyrics = readLyrics(piece);
     if (lyrics !== '') return [title === '' ? lyrics : `${title}\n\n${lyrics}`];
     const audio = ctx.artifacts?.[`audio-${index + 1}`];
     if (!audio) return [];
@@ -399,8 +399,8 @@ export const protocols = {
       const { input, metadata, ...request } = ctx.body.value;
       const fields = { ...request, ...(isObject(metadata) ? metadata : {}) };
       const text = inputText(input);
-      if (text !== '') fields[kindOf(ctx) === 'lyrics' ? 'prompt' : 'gpt_description_prompt'] = text;
-      return intentOf(ctx.model, fields);
+      if (text !== '') fields[toKind(ctx) === 'lyrics' ? 'prompt' : 'gpt_description_prompt'] = text;
+      return readIntent(ctx.model, fields);
     },
     renderEvents(ctx, task, previous) {
       if (task.status === 'SUCCESS') {
@@ -439,7 +439,7 @@ function presentOne(task) {
     submit_time: task.created_at,
     finish_time: task.finished_at ?? 0,
     progress: task.progress,
-    data: task.model === MODELS.lyrics ? (listOf(task.data)[0] ?? null) : listOf(task.data),
+    data: task.model === MODELS.lyrics ? (toList(task.data)[0] ?? null) : toList(task.data),
   };
 }
 const success = (data) => ({ code: 'success', message: '', data });
@@ -449,7 +449,7 @@ export const native = {
     const kind = ctx.params.action.toLowerCase();
     if (!Object.hasOwn(MODELS, kind)) throw new Error('Please submit to /suno/submit/music or /suno/submit/lyrics.');
     if (ctx.body.kind !== 'json' || !isObject(ctx.body.value)) throw new Error('Please send a JSON object.');
-    return intentOf(MODELS[kind], { metadata: ctx.body.value });
+    return readIntent(MODELS[kind], { metadata: ctx.body.value });
   },
   decodeFetch(ctx) {
     const ids = ctx.body.kind === 'json' && isObject(ctx.body.value) ? ctx.body.value.ids : undefined;

@@ -141,18 +141,18 @@ const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 const TEXTS = ['style', 'movement_amplitude'];
 const FLAGS = ['audio', 'bgm', 'watermark'];
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt image images input_reference last_frame reference_images action size duration seconds resolution
   aspect_ratio style movement_amplitude audio bgm watermark seed off_peak metadata extra`
     .split(/\s+/)
-    .map(lettersOf),
+    .map(stripSeparators),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
+const isOwn = (name) => READ.has(stripSeparators(name)) || CLOSED.test(stripSeparators(name));
 
 const STATUSES = {
   created: 'SUBMITTED',
@@ -166,14 +166,14 @@ const isObject = (value) => typeof value === 'object' && value !== null && !Arra
 const isText = (value) => typeof value === 'string' && value.trim() !== '';
 const given = (value) => value !== undefined && value !== null && value !== '';
 const firstGiven = (...values) => values.find(given);
-const listOf = (value) => (Array.isArray(value) ? value : given(value) ? [value] : []);
+const toList = (value) => (Array.isArray(value) ? value : given(value) ? [value] : []);
 const apiUrl = (ctx, path) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/ent\/v2$/, '')}/ent/v2/${path}`;
 const authorization = (ctx) => ({ Authorization: `Token ${ctx.apiKey}` });
 
 // ------------------------------------------------------------------------------------------------------------- the request
 
 /** An image as `{file}` (an upload of this request) or a text: an address or a data URL. */
-function imageOf(value) {
+function readImage(value) {
   const url = isObject(value) && isText(value.image_url) ? value.image_url : value;
   if (isText(url)) return url;
   if (isObject(value) && isText(value.file)) return { file: value.file };
@@ -181,7 +181,7 @@ function imageOf(value) {
 }
 
 /** "1280x720" as the ratio and resolution that come closest, or "720p". */
-function shapeOf(size) {
+function toShape(size) {
   if (RESOLUTIONS.includes(size)) return { resolution: size };
   const match = /^(\d+)x(\d+)$/.exec(size);
   if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
@@ -191,20 +191,20 @@ function shapeOf(size) {
   return { resolution, ratio: width === height ? '1:1' : width > height ? '16:9' : '9:16' };
 }
 
-function oneOf(value, known, name) {
+function readChoice(value, known, name) {
   if (!known.includes(value)) throw new Error(`${name} is one of ${known.join(', ')}.`);
   return value;
 }
 
 /** References where they are called so; else a first frame, or a first and a last one. */
-function actionOf(fields, images) {
-  if (isText(fields.action)) return oneOf(fields.action, Object.keys(ENDPOINTS), 'action');
-  if (listOf(fields.reference_images).length > 0) return 'reference_to_video';
+function toAction(fields, images) {
+  if (isText(fields.action)) return readChoice(fields.action, Object.keys(ENDPOINTS), 'action');
+  if (toList(fields.reference_images).length > 0) return 'reference_to_video';
   return ['text_to_video', 'image_to_video', 'first_tail_to_video'][images.length] || 'reference_to_video';
 }
 
 /** A member with members of its own; in a form it is JSON text. */
-function membersOf(value, name) {
+function readMembers(value, name) {
   if (!given(value)) return {};
   try {
     const read = typeof value === 'string' ? JSON.parse(value) : value;
@@ -218,8 +218,8 @@ function membersOf(value, name) {
  * not read.
  */
 function withMetadata({ metadata, extra, ...fields }) {
-  const named = membersOf(metadata, 'metadata');
-  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const named = readMembers(metadata, 'metadata');
+  const more = Object.entries({ ...readMembers(extra, 'extra'), ...named });
   const passed = more.filter(([name, value]) => !isOwn(name) && given(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
@@ -228,8 +228,8 @@ function withMetadata({ metadata, extra, ...fields }) {
 function normalize(request) {
   const fields = withMetadata(request);
   const frames = [firstGiven(fields.image, fields.input_reference), fields.last_frame].filter(given);
-  const images = [...listOf(fields.images), ...frames, ...listOf(fields.reference_images)].map(imageOf);
-  const action = actionOf(fields, images);
+  const images = [...toList(fields.images), ...frames, ...toList(fields.reference_images)].map(readImage);
+  const action = toAction(fields, images);
   const [least, most] = ENDPOINTS[action].images;
   if (images.length < least || images.length > most) {
     const wanted = least === most ? String(least) : `${least} to ${most}`;
@@ -244,7 +244,7 @@ function normalize(request) {
   const order = { action };
   if (isText(fields.prompt)) order.prompt = fields.prompt;
   if (images.length > 0) order.images = images;
-  const shape = given(fields.size) ? shapeOf(String(fields.size)) : {};
+  const shape = given(fields.size) ? toShape(String(fields.size)) : {};
   const seconds = firstGiven(fields.duration, fields.seconds);
   if (given(seconds)) {
     order.duration = Number(seconds);
@@ -253,9 +253,9 @@ function normalize(request) {
     }
   }
   const resolution = firstGiven(fields.resolution, shape.resolution);
-  if (given(resolution)) order.resolution = oneOf(resolution, RESOLUTIONS, 'resolution');
+  if (given(resolution)) order.resolution = readChoice(resolution, RESOLUTIONS, 'resolution');
   const ratio = firstGiven(fields.aspect_ratio, shape.ratio);
-  if (given(ratio)) order.aspect_ratio = oneOf(ratio, RATIOS, 'aspect_ratio');
+  if (given(ratio)) order.aspect_ratio = readChoice(ratio, RATIOS, 'aspect_ratio');
   for (const name of TEXTS) if (isText(fields[name])) order[name] = fields[name];
   for (const name of FLAGS) if (given(fields[name])) order[name] = String(fields[name]) === 'true';
   if (given(fields.seed)) {
@@ -270,7 +270,7 @@ function normalize(request) {
  * The order with what its model makes where nothing is said: it is sent along, so that the vendor
  * makes what is billed.
  */
-function orderOf(ctx) {
+function readOrder(ctx) {
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const model = ctx.upstreamModel || ctx.model;
   order.duration = order.duration || (FOUR_SECONDS.includes(model) ? 4 : 5);
@@ -290,7 +290,7 @@ function orderOf(ctx) {
  * The fields of a JSON or multipart body; files by the name of their field, those called "images"
  * as a list.
  */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -306,7 +306,7 @@ function fieldsOf(body) {
 }
 
 export function buildSubmitRequest(ctx) {
-  const { action, images, extra, ...order } = orderOf(ctx);
+  const { action, images, extra, ...order } = readOrder(ctx);
   const body = { ...extra, model: ctx.upstreamModel || ctx.model, ...order };
   if (images) {
     body.images = images.map((image) =>
@@ -325,11 +325,11 @@ export function buildSubmitRequest(ctx) {
 // ------------------------------------------------------------------------------------------------------------- the answers
 
 /** An error is `{code, reason, message}`. */
-const complaintOf = (body) => (isObject(body) && firstGiven(body.message, body.reason, body.err_code)) || '';
+const readMessage = (body) => (isObject(body) && firstGiven(body.message, body.reason, body.err_code)) || '';
 
 export function parseSubmitResponse(_ctx, { body }) {
   if (!isObject(body) || !isText(body.task_id)) {
-    throw new Error(`The answer holds no task${complaintOf(body) && `: ${complaintOf(body)}`}.`);
+    throw new Error(`The answer holds no task${readMessage(body) && `: ${readMessage(body)}`}.`);
   }
   const result = readJob(body);
   return { taskId: body.task_id, taskData: body, ...(result.status === 'FAILURE' ? { immediate: result } : {}) };
@@ -350,7 +350,7 @@ const REFUSALS = {
 export function parseSubmitError({ body }) {
   const reason = isObject(body) ? firstGiven(body.reason, body.err_code) : undefined;
   const kind = Object.hasOwn(REFUSALS, reason) ? REFUSALS[reason] : undefined;
-  return kind ? { kind, message: complaintOf(body) } : null;
+  return kind ? { kind, message: readMessage(body) } : null;
 }
 
 /** https://platform.vidu.com/docs/get-account-info. Kinds of packages share the largest's limit. */
@@ -369,53 +369,53 @@ export function parseTaskResult(_ctx, body) {
   return readJob(body);
 }
 
-const creationsOf = (job) =>
+const readCreations = (job) =>
   isObject(job) && Array.isArray(job.creations) ? job.creations.filter((creation) => isText(creation?.url)) : [];
 
 function readJob(job) {
   if (!isObject(job) || !Object.hasOwn(STATUSES, job.state)) {
-    return { status: 'UNKNOWN', reason: complaintOf(job) || `unknown state ${JSON.stringify(job?.state)}` };
+    return { status: 'UNKNOWN', reason: readMessage(job) || `unknown state ${JSON.stringify(job?.state)}` };
   }
   const status = STATUSES[job.state];
-  if (status === 'FAILURE') return { status, reason: complaintOf(job) || 'The video could not be generated.' };
-  if (status === 'SUCCESS' && creationsOf(job).length === 0) {
+  if (status === 'FAILURE') return { status, reason: readMessage(job) || 'The video could not be generated.' };
+  if (status === 'SUCCESS' && readCreations(job).length === 0) {
     return { status: 'UNKNOWN', reason: 'the task succeeded without a video' };
   }
   return { status };
 }
 
 export function extractUsage(ctx) {
-  const { duration, resolution, audio } = orderOf(ctx);
+  const { duration, resolution, audio } = readOrder(ctx);
   return { seconds: duration, resolution, audio: audio === true };
 }
 
 /** What was made, where the vendor tells. */
 export function extractUsageOnComplete(_ctx, result, job) {
   if (result.status !== 'SUCCESS') return null;
-  const made = { ...job, ...creationsOf(job)[0] };
+  const made = { ...job, ...readCreations(job)[0] };
   const facts = {};
   if (Number(made.duration) > 0) facts.seconds = Number(made.duration);
   if (RESOLUTIONS.includes(made.resolution)) facts.resolution = made.resolution;
   return facts;
 }
 
-const keyOf = (kind, index) => (index === 0 ? kind : `${kind}-${index + 1}`);
+const toKey = (kind, index) => (index === 0 ? kind : `${kind}-${index + 1}`);
 
 /** Each result with its cover, as `{key, type, url}`. */
-function filesOf(job) {
-  return creationsOf(job).flatMap(({ url, cover_url: cover }, index) => [
-    { key: keyOf('video', index), type: 'video', url },
-    ...(isText(cover) ? [{ key: keyOf('cover', index), type: 'image', url: cover }] : []),
+function readFiles(job) {
+  return readCreations(job).flatMap(({ url, cover_url: cover }, index) => [
+    { key: toKey('video', index), type: 'video', url },
+    ...(isText(cover) ? [{ key: toKey('cover', index), type: 'image', url: cover }] : []),
   ]);
 }
 
 export function listArtifacts(task) {
-  return task.status === 'SUCCESS' ? filesOf(task.data).map(({ key, type }) => ({ key, type })) : [];
+  return task.status === 'SUCCESS' ? readFiles(task.data).map(({ key, type }) => ({ key, type })) : [];
 }
 
 /** Results lie at public addresses: no credential goes there. */
 export function buildContentRequest(ctx) {
-  const file = filesOf(ctx.data).find(({ key }) => key === ctx.artifactKey);
+  const file = readFiles(ctx.data).find(({ key }) => key === ctx.artifactKey);
   if (!file) throw new Error('artifact_not_found');
   return { url: file.url, method: ctx.clientRequest.method, credentialless: true };
 }
@@ -429,7 +429,7 @@ const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? met
  * The prompt and images of a Responses request: its texts in order, one a line; further fields as
  * in a video request.
  */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
@@ -445,7 +445,7 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) };
     },
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
@@ -455,7 +455,7 @@ export const protocols = {
   },
   proto_responses: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(decodeResponses(ctx.body)) };
     },
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };
@@ -479,12 +479,12 @@ export const protocols = {
 // ---------------------------------------------------------------------------------- the vendor's own endpoints, under /vidu
 
 function decode({ body }, action) {
-  const fields = fieldsOf(body);
+  const fields = readFields(body);
   if (!isText(fields.model)) throw new Error('Please name a model.');
   return { kind: 'submit', model: fields.model, requestBody: normalize({ metadata: fields, action }) };
 }
 
-const stateOf = (task) => Object.keys(STATUSES).find((name) => STATUSES[name] === task.status) || 'created';
+const toState = (task) => Object.keys(STATUSES).find((name) => STATUSES[name] === task.status) || 'created';
 
 export const native = {
   decodeText: (ctx) => decode(ctx, 'text_to_video'),
@@ -493,15 +493,15 @@ export const native = {
   decodeReferences: (ctx) => decode(ctx, 'reference_to_video'),
   /** The answer to a submission: the vendor's own, with the gateway's id. */
   presentJob(_ctx, task) {
-    return { ...(isObject(task.data) ? task.data : {}), task_id: task.task_id, state: stateOf(task) };
+    return { ...(isObject(task.data) ? task.data : {}), task_id: task.task_id, state: toState(task) };
   },
   presentCreations(_ctx, task) {
     const job = isObject(task.data) ? task.data : {};
     const answer = {
       id: task.task_id,
-      state: stateOf(task),
+      state: toState(task),
       err_code: job.err_code || '',
-      creations: creationsOf(job),
+      creations: readCreations(job),
     };
     if (task.status === 'FAILURE') answer.err_code = answer.err_code || task.fail_reason;
     if (given(job.credits)) answer.credits = job.credits;

@@ -12,8 +12,8 @@ const MODELS = {
 const UNLISTED = { resolutions: words('480p 720p 1080p'), changes: true };
 const ACTIONS = { generations: 'generate', edits: 'edit', extensions: 'extend' };
 
-const byModel = (rangeOf) => ({
-  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+const byModel = (toRange) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, toRange(spec)])),
 });
 
 export const meta = {
@@ -176,13 +176,13 @@ const TICKS = 10_000_000_000;
 /** Dollars a second, until the vendor tells what it charges. */
 const ESTIMATE = { '480p': 0.05, '720p': 0.07, '1080p': 0.25, source: 0.07 };
 /** Vendors may read a name in any case, and with other marks between its words. */
-const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const stripSeparators = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** Fields that this plugin reads, then what the gateway decides. All others go on as they are. */
 const OWN = new Set(
   words(
     'prompt seconds duration resolution size aspect_ratio ratio image input_reference images reference_images last_frame ' +
       'video action model metadata user output storage_options callback_url webhook_url',
-  ).map(lettersOf),
+  ).map(stripSeparators),
 );
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -193,7 +193,7 @@ const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}
 const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** An address, a data URL, or `{ref}` of an uploaded file. */
-function sourceOf(name, given) {
+function readSource(name, given) {
   const value = isObject(given) ? firstGiven(given.url, given.image_url, given) : given;
   const text = typeof value === 'string' ? value.trim() : '';
   if (/^(https?:\/\/|data:)/i.test(text.slice(0, 10))) return text;
@@ -231,19 +231,19 @@ function normalize(sent) {
   read('resolution', fields.resolution, String);
   read('ratio', firstGiven(fields.aspect_ratio, fields.ratio), String);
   read('size', fields.size, String);
-  read('image', firstGiven(fields.image, fields.input_reference), (given) => sourceOf('image', given));
-  read('last_frame', fields.last_frame, (given) => sourceOf('last_frame', given));
-  read('video', fields.video, (given) => sourceOf('video', given));
+  read('image', firstGiven(fields.image, fields.input_reference), (given) => readSource('image', given));
+  read('last_frame', fields.last_frame, (given) => readSource('last_frame', given));
+  read('video', fields.video, (given) => readSource('video', given));
   read('references', firstGiven(fields.reference_images, fields.images, fields.references), (given) =>
-    (Array.isArray(given) ? given : [given]).map((image) => sourceOf('reference_images', image)),
+    (Array.isArray(given) ? given : [given]).map((image) => readSource('reference_images', image)),
   );
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)) && name !== 'references');
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(stripSeparators(name)) && name !== 'references');
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
 }
 
 /** Shape and resolution of `1280x720`. */
-function shapeOf(size) {
+function toShape(size) {
   const match = /^([1-9]\d{1,4})[x*]([1-9]\d{1,4})$/i.exec(size);
   if (!match) throw new Error('The size is not in the form WIDTHxHEIGHT.');
   const [width, height] = [Number(match[1]), Number(match[2])];
@@ -271,7 +271,7 @@ function plan(ctx) {
   if (!isMade && images > 0) throw new Error('A video that is changed takes no images.');
   if (references.length > MAX_REFERENCES) throw new Error(`At most ${MAX_REFERENCES} reference images are taken.`);
   if (image && references.length > 0) throw new Error('Give a first frame or reference images, not both.');
-  const wished = order.size === undefined || order.size === 'auto' ? {} : shapeOf(order.size);
+  const wished = order.size === undefined || order.size === 'auto' ? {} : toShape(order.size);
   const resolution = isMade ? (order.resolution ?? wished.resolution ?? spec.resolutions[0]) : 'source';
   if (isMade && !spec.resolutions.includes(resolution)) {
     throw new Error(`The resolution of ${model} is one of ${spec.resolutions.join(', ')}.`);
@@ -312,12 +312,12 @@ export function extractUsage(ctx) {
 }
 
 /** The vendor explains in `error`, as a text or an object, beside a `code`. */
-const wordsOf = (body) =>
+const readMessage = (body) =>
   textAt(body, 'error') || textAt(isObject(body) ? body.error : null, 'message') || textAt(body, 'message');
 
 export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'request_id');
-  if (taskId === '') throw new Error(wordsOf(body) || 'xAI answered without a request.');
+  if (taskId === '') throw new Error(readMessage(body) || 'xAI answered without a request.');
   return { taskId, taskData: body };
 }
 
@@ -326,7 +326,7 @@ const REFUSALS = { 400: 'request', 401: 'credential', 402: 'balance', 404: 'requ
 /** A body that is not the vendor's is left to the gateway. */
 export function parseSubmitError({ statusCode, body }) {
   if (!isGiven(body?.error)) return null;
-  const message = wordsOf(body);
+  const message = readMessage(body);
   if (/content (policy|moderation)|usage guidelines/i.test(message)) return { kind: 'content', message };
   // A key without rights and an account without credits are both answered with 403, and a wrong key
   // with 400.
@@ -340,7 +340,7 @@ export function buildQueryRequest(ctx) {
   return { url: `${apiUrl(ctx)}/videos/${encodeURIComponent(ctx.taskId)}`, headers: bearer(ctx) };
 }
 
-const videoOf = (body) => (isObject(body) && isObject(body.video) ? body.video : {});
+const readVideo = (body) => (isObject(body) && isObject(body.video) ? body.video : {});
 
 /** What is not known is said to be unknown, and so is a success without a video. */
 export function parseTaskResult(_ctx, body) {
@@ -349,12 +349,12 @@ export function parseTaskResult(_ctx, body) {
     const progress = Number(body.progress);
     return { status: 'IN_PROGRESS', ...(progress > 0 && progress <= 100 ? { progress: Math.round(progress) } : {}) };
   }
-  if (named === 'failed') return { status: 'FAILURE', reason: wordsOf(body) || 'The video failed at xAI.' };
+  if (named === 'failed') return { status: 'FAILURE', reason: readMessage(body) || 'The video failed at xAI.' };
   if (named === 'expired') return { status: 'FAILURE', reason: 'The request expired at xAI.' };
-  if (named !== 'done') return { status: 'UNKNOWN', reason: wordsOf(body) || named };
-  const video = videoOf(body);
+  if (named !== 'done') return { status: 'UNKNOWN', reason: readMessage(body) || named };
+  const video = readVideo(body);
   if (video.respect_moderation === false) {
-    return { status: 'FAILURE', reason: wordsOf(body) || 'The video was withheld by the moderation of xAI.' };
+    return { status: 'FAILURE', reason: readMessage(body) || 'The video was withheld by the moderation of xAI.' };
   }
   const url = textAt(video, 'url');
   return url === '' ? { status: 'UNKNOWN', reason: 'xAI names no video.' } : { status: 'SUCCESS', url };
@@ -364,7 +364,7 @@ export function parseTaskResult(_ctx, body) {
 export function extractUsageOnComplete(ctx, result, body) {
   if (result.status !== 'SUCCESS') return null;
   const usage = {};
-  const length = Number(videoOf(body).duration);
+  const length = Number(readVideo(body).duration);
   if (length > 0 && length <= 3600 && ctx.action !== 'extend') usage.seconds = length;
   const ticks = Number(body?.usage?.cost_in_usd_ticks);
   if (ticks > 0) usage.cost = ticks / TICKS;
@@ -372,18 +372,18 @@ export function extractUsageOnComplete(ctx, result, body) {
 }
 
 export function listArtifacts(task) {
-  const isThere = task.status === 'SUCCESS' && textAt(videoOf(task.data), 'url') !== '';
+  const isThere = task.status === 'SUCCESS' && textAt(readVideo(task.data), 'url') !== '';
   return isThere ? [{ key: 'video', type: 'video', mimeType: 'video/mp4' }] : [];
 }
 
 export function buildContentRequest(ctx) {
-  const url = textAt(videoOf(ctx.data), 'url');
+  const url = textAt(readVideo(ctx.data), 'url');
   if (ctx.artifactKey !== 'video' || url === '') throw new Error('artifact_not_found');
   return { url, method: ctx.clientRequest.method, credentialless: true };
 }
 
 /** The fields of a body; files of a field that is repeated are a list. */
-function fieldsOf(body) {
+function readFields(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
@@ -397,7 +397,7 @@ function fieldsOf(body) {
 }
 
 /** Texts in order, one a line, and images of a Responses request; fields stand beside `input`. */
-function fieldsOfResponses(body) {
+function decodeResponses(body) {
   const { input, metadata: _labels, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (!Array.isArray(input)) return typeof input === 'string' ? { ...request, prompt: input } : request;
   const parts = input.flatMap((item) =>
@@ -413,7 +413,7 @@ const shown = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video
 
 export const protocols = {
   proto_video: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(readFields(ctx.body)) }),
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
@@ -421,7 +421,11 @@ export const protocols = {
     },
   },
   proto_responses: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
+    decodeRequest: (ctx) => ({
+      kind: 'submit',
+      model: ctx.model,
+      requestBody: normalize(decodeResponses(ctx.body)),
+    }),
     renderEvents(ctx, task, previous) {
       if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: shown(ctx) }], done: true };
       if (task.status === 'FAILURE') return { events: [{ type: 'error', message: task.fail_reason }], done: true };

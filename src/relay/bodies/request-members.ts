@@ -130,14 +130,14 @@ export function normalizeMemberName(name: string): string {
 }
 
 /** The letters and digits of a name: what `sampleCount` and `sample_count` have in common. */
-const lettersOf = (name: string): string => normalizeMemberName(name).replace(/[^a-z0-9]/g, '');
+const stripSeparators = (name: string): string => normalizeMemberName(name).replace(/[^a-z0-9]/g, '');
 
 const toSpellings = (names: readonly string[]): ReadonlyMap<string, string> =>
-  new Map(names.map((name) => [lettersOf(name), name]));
+  new Map(names.map((name) => [stripSeparators(name), name]));
 
 function refuseOtherSpellings(values: JsonObject, spellings: Names['spellings'], prefix = ''): void {
   for (const name of Object.keys(values)) {
-    const plain = spellings.get(lettersOf(name));
+    const plain = spellings.get(stripSeparators(name));
     if (plain === undefined || plain === name) continue;
     const message = `${JSON.stringify(name)} could be read as "${prefix}${plain}": write it like this, or leave it out.`;
     throw relayErrors.relay_request_invalid({ message, param: prefix + name });
@@ -201,7 +201,7 @@ const thoughtLimits = ({ thinking_budget: own = null, thinking = null, reasoning
 
 /** Whether a vendor may read the length of a video under this name, however it is written. */
 export const namesDuration = (kind: RelayKind, name: string): boolean =>
-  kind === 'video' && DURATIONS.has(lettersOf(lastName(name)));
+  kind === 'video' && DURATIONS.has(stripSeparators(lastName(name)));
 
 /** The last name of a member that a form writes as `parameters[duration]`. */
 const lastName = (name: string): string => name.split(/[[\]]+/).findLast((part) => part !== '') ?? '';
@@ -222,13 +222,13 @@ function* listInner(value: Json): Generator<[name: string, value: Json]> {
 /** Counts of results that stand deeper in a request for a video, or in a form as `a[n]`. */
 function innerCounts({ kind, values }: Omit<Members, 'isForm'>): number[] {
   if (kind !== 'video') return [];
-  const counts = new Set(findNames(kind).counts.map(lettersOf));
+  const counts = new Set(findNames(kind).counts.map(stripSeparators));
   const inner = Object.entries(values).flatMap(([name, value]): [string, Json][] => [
     ...(name.endsWith(']') ? [[lastName(name), value ?? null] as [string, Json]] : []),
     ...listInner(value ?? null),
   ]);
   return inner
-    .filter(([name]) => counts.has(lettersOf(name)))
+    .filter(([name]) => counts.has(stripSeparators(name)))
     .map(([, count]) => (typeof count === 'string' && QUANTITY.test(count) ? Number(count) : count))
     .filter((count): count is number => typeof count === 'number' && count >= 1 && count <= MAX_QUANTITY);
 }

@@ -86,27 +86,27 @@ const text = (value) => stringify(StringOf(value));
 // Bytes go to the host as {"hex": …} and come back as a list of numbers. Their length is known
 // before they are read.
 const digits = '0123456789abcdef';
-const hexOf = [];
-for (let i = 0; i < 256; i++) hexOf[i] = digits[i >> 4] + digits[i & 15];
+const hexDigits = [];
+for (let i = 0; i < 256; i++) hexDigits[i] = digits[i >> 4] + digits[i & 15];
 const BytesOf = Uint8Array;
 const typedArray = getPrototypeOf(BytesOf.prototype);
-const tagOf = getOwnPropertyDescriptor(typedArray, Symbol.toStringTag).get;
-const lengthOf = getOwnPropertyDescriptor(typedArray, 'length').get;
+const readTag = getOwnPropertyDescriptor(typedArray, Symbol.toStringTag).get;
+const readLength = getOwnPropertyDescriptor(typedArray, 'length').get;
 const maxBytes = 1048576;
-const isBytes = (value) => apply(tagOf, value, []) === 'Uint8Array';
+const isBytes = (value) => apply(readTag, value, []) === 'Uint8Array';
 const hexText = (name, value, length) => {
   if (length > maxBytes) throw new ErrorOf(name + ': the bytes are over the limit of ' + maxBytes);
   let hex = '';
   for (let i = 0; i < length; i++) {
     const byte = value[i];
     if (typeof byte !== 'number' || byte < 0 || byte > 255 || byte !== floor(byte)) throw new ErrorOf(name + ': bytes are whole numbers from 0 to 255');
-    hex += hexOf[byte];
+    hex += hexDigits[byte];
   }
   return '{"hex":"' + hex + '"}';
 };
 const data = (name, value, part) => {
   if (typeof value === 'string') return stringify(value);
-  if (isBytes(value)) return hexText(name, value, apply(lengthOf, value, []));
+  if (isBytes(value)) return hexText(name, value, apply(readLength, value, []));
   if (isArray(value)) return hexText(name, value, value.length);
   const found = part === undefined ? '' : ' as ' + part + ', not ' + (value === null ? 'null' : typeof value);
   throw new ErrorOf(name + ': give a text or bytes' + found);
@@ -218,7 +218,7 @@ const describe = (thrown) => {
   return letter + '[' + stringify(apply(slice, message, [0, 2048])) + ',' + stringify(apply(slice, stack, [0, 2048])) + ']';
 };
 
-const typeOf = (value) => {
+const toTypeName = (value) => {
   if (typeof value === 'function') {
     const proto = getPrototypeOf(value);
     if (proto === asyncFunctions) return 'async_function';
@@ -269,7 +269,7 @@ const finish = () => {
 let namespace, shapesLeft = 2000, thenable = '';
 const shape = (value, name, depth) => {
   shapesLeft--;
-  const type = typeOf(value);
+  const type = toTypeName(value);
   if (isThenable(value)) thenable = name;
   let members = '';
   if (type === 'object' && depth > 0) {
@@ -324,7 +324,7 @@ return {
         owner = i === 0 ? undefined : target;
         target = target[path[i]];
       }
-      const type = typeOf(target);
+      const type = toTypeName(target);
       if (type === 'async_function' || type === 'generator') return 'a' + name + ' is asynchronous or a generator; hooks are synchronous';
       if (type !== 'function') return 'n' + name + ' is not a function';
       protect(call.args[0]);

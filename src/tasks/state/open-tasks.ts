@@ -154,7 +154,7 @@ async function refuseOverfullQueues<Each extends Queued>(
   const userIds = openings.flatMap(({ queue }) => queue?.entry.userId ?? []);
   const [classes, byUser] = await Promise.all([tx.waiting.classes(), tx.waiting.countByUser([...new Set(userIds)])]);
   const sums = new Map<string | undefined, Waiting>();
-  const sumOf = (group: string | undefined): Waiting => {
+  const sumFor = (group: string | undefined): Waiting => {
     const sum = sums.get(group) ?? sumUp(classes.filter((each) => group === undefined || each.group === group));
     sums.set(group, sum);
     return sum;
@@ -163,7 +163,7 @@ async function refuseOverfullQueues<Each extends Queued>(
     if (!opening.queue) continue;
     const { entry, rules } = opening.queue;
     const own = byUser.get(entry.userId) ?? 0;
-    const [all, ofGroup] = [sumOf(undefined), sumOf(entry.class.group)];
+    const [all, ofGroup] = [sumFor(undefined), sumFor(entry.class.group)];
     const { tasks } = rules.own?.maxWaiting ? ofGroup : all;
     const { bytes } = rules.own?.maxWaitingBytes ? ofGroup : all;
     const reason =

@@ -100,7 +100,7 @@ for (const [query, as, expected] of [
 
 test('a filter that is wrong is named by the word that was sent, the present or the former one', async () => {
   const admin = { kind: 'pat', user: { id: 2, role: ROLE.admin }, tokenHash: '' } as PanelPrincipal;
-  const fieldOf = (work: () => unknown) => {
+  const readField = (work: () => unknown) => {
     try {
       return work();
     } catch (error) {
@@ -108,7 +108,7 @@ test('a filter that is wrong is named by the word that was sent, the present or 
     }
   };
   for (const field of ['user_id', 'user', 'channel_id', 'channel', 'api_key_id', 'api_key'] as const) {
-    expect(fieldOf(() => readUsageFilter(admin, { [field]: 'x' }))).toBe(field);
+    expect(readField(() => readUsageFilter(admin, { [field]: 'x' }))).toBe(field);
   }
   expect(readUsageFilter(admin, { user_id: '1', channel: '4', api_key_id: '', api_key: '7' })).toEqual({
     ...{ userId: 1, channelId: 4, apiKeyId: 7 },

@@ -10,17 +10,20 @@ import { type ArtifactGateway, FILE, startArtifactGateway, VENDOR_KEY } from './
 const withoutArtifacts = (source: string): string =>
   source
     .slice(0, source.indexOf('export function listArtifacts'))
-    .replace(/immediate: (\{[^}]+\}) \};/, '...(response.body.later ? {} : { immediate: resultOf(response.body) }) };')
-    .replace('{ return { status: body.status }; }', '{ return resultOf(body); }')
+    .replace(
+      /immediate: (\{[^}]+\}) \};/,
+      '...(response.body.later ? {} : { immediate: readResult(response.body) }) };',
+    )
+    .replace('{ return { status: body.status }; }', '{ return readResult(body); }')
     .concat(
-      "const resultOf = (body) => ({ status: body.end || 'SUCCESS', url: body.video || undefined, remoteUrl: body.remote });",
+      "const readResult = (body) => ({ status: body.end || 'SUCCESS', url: body.video || undefined, remoteUrl: body.remote });",
     );
 
 /** The same for a plugin that asks for many tasks at once. */
 const inBatches = (source: string): string =>
   withoutArtifacts(source).concat(`
   export const buildBatchQueryRequest = (ctx) => ({ url: ctx.baseUrl + '/jobs/' + ctx.tasks[0].taskId });
-  export const parseBatchResult = (ctx, body) => [{ taskId: ctx.tasks[0].taskId, ...resultOf(body) }];`);
+  export const parseBatchResult = (ctx, body) => [{ taskId: ctx.tasks[0].taskId, ...readResult(body) }];`);
 
 let world: ArtifactGateway;
 let closed: ArtifactGateway;

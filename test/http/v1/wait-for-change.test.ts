@@ -11,8 +11,9 @@ type Submitted = Parameters<typeof answerSubmitted>[2]['submitted'];
 
 const submitted = (replayed = false) => ({ taskId: 'task_1', status: 'SUBMITTED', replayed }) as Submitted;
 const watchAccess = () => ({ signal: new AbortController().signal, stop: () => {}, hasEnded: () => false });
-const depsOf = (awaitChange: () => Promise<unknown>) => ({ tasks: { awaitChange }, watchAccess }) as unknown as Deps;
-const scopeOf = (headers: Record<string, string> = {}): Scope =>
+const createDeps = (awaitChange: () => Promise<unknown>) =>
+  ({ tasks: { awaitChange }, watchAccess }) as unknown as Deps;
+const createScope = (headers: Record<string, string> = {}): Scope =>
   ({
     request: new Request('http://localhost/v1/videos', { headers }),
     api: { user: { id: 1 }, key: { walletId: 1 }, group: 'default' },
@@ -25,8 +26,8 @@ const advice = (answer: Promise<unknown>) =>
   );
 
 test('where too many wait already, the task is told of at once, and no wait is claimed', async () => {
-  const scope = scopeOf({ prefer: 'wait=5' });
-  const deps = depsOf(async () => {
+  const scope = createScope({ prefer: 'wait=5' });
+  const deps = createDeps(async () => {
     throw vendorErrors.rate_limit_exceeded({ retryAfterSeconds: 5 });
   });
   const latest = await answerSubmitted(deps, scope, { submitted: submitted(), seconds: 5, tell: async (task) => task });
@@ -40,8 +41,8 @@ test.each<[string, () => Error, [string, boolean | undefined]]>([
   const tell = async () => {
     throw fail();
   };
-  const deps = depsOf(async () => submitted());
-  const first = answerSubmitted(deps, scopeOf(), { submitted: submitted(), seconds: 0, tell });
+  const deps = createDeps(async () => submitted());
+  const first = answerSubmitted(deps, createScope(), { submitted: submitted(), seconds: 0, tell });
   expect(await advice(first)).toEqual(expected);
 });
 
@@ -49,7 +50,7 @@ test('a repeat with its Idempotency-Key may be repeated again', async () => {
   const tell = async () => {
     throw taskErrors.vendor_timeout();
   };
-  const deps = depsOf(async () => submitted(true));
-  const again = answerSubmitted(deps, scopeOf(), { submitted: submitted(true), seconds: 0, tell });
+  const deps = createDeps(async () => submitted(true));
+  const again = answerSubmitted(deps, createScope(), { submitted: submitted(true), seconds: 0, tell });
   expect(await advice(again)).toEqual(['tasks.vendor_timeout', undefined]);
 });

@@ -26,10 +26,10 @@ import { type BeginExport, type ExportFormat, MAX_EXPORTED, type RowSource, stre
 const DAY_MS = 86_400_000;
 
 const format = t.Union([t.Literal('csv'), t.Literal('jsonl')]);
-const cursorOf = (pattern: string) =>
+const cursorFor = (pattern: string) =>
   t.Optional(t.String({ pattern, description: 'Where a file that was cut goes on.' }));
-const cursor = cursorOf('^[1-9]\\d{0,14}$');
-const taskCursor = cursorOf('^task_\\w{1,186}$');
+const cursor = cursorFor('^[1-9]\\d{0,14}$');
+const taskCursor = cursorFor('^task_\\w{1,186}$');
 const lines = MAX_EXPORTED.toLocaleString('en-US');
 
 const BY_ID = ' The rows are in the order of ids, also where the list is sorted otherwise.';

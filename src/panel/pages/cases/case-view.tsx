@@ -32,7 +32,7 @@ export function CaseView({ file, hasLinks = false }: { file: CaseFile; hasLinks?
         <>
           <Answer file={file} />
           {file.failures.length > 0 && <Failures file={file} hasLinks={hasLinks} />}
-          {file.timeline.length > 0 && <TaskTimeline timeline={withStart(file.timeline, startOf(file))} />}
+          {file.timeline.length > 0 && <TaskTimeline timeline={withStart(file.timeline, readStart(file))} />}
           {file.ledger.length > 0 && <Ledger file={file} hasLinks={hasLinks} />}
         </>
       }
@@ -213,7 +213,7 @@ const isInTimeline = ({ name }: Fact, timeline: CaseFile['timeline']): boolean =
   timeline.length > 0 && ['sent', 'started', 'ended'].includes(name);
 
 /** When the vendor began, in Unix seconds; 0: that is not known. */
-const startOf = ({ facts }: CaseFile): number => Number(facts.find(({ name }) => name === 'started')?.value ?? 0);
+const readStart = ({ facts }: CaseFile): number => Number(facts.find(({ name }) => name === 'started')?.value ?? 0);
 
 /** Whether a fact goes without saying: no poll failed, or the vendor has the same model name. */
 const isUsual = ({ name, value }: Fact, facts: readonly Fact[]): boolean =>

@@ -52,7 +52,7 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
   const format = useFormat();
   const left = format.moneyLike(keys.flatMap((key) => (key.unlimited_quota ? [] : key.quota)));
   const spent = format.moneyLike(keys.map((key) => key.used_quota));
-  const restrictionsOf = useRestrictions();
+  const describeRestrictions = useRestrictions();
   return [
     {
       key: 'name',
@@ -74,7 +74,7 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
       render: (key) => (key.unlimited_quota ? t('keys.unlimited') : left(key.quota)),
     },
     { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => spent(key.used_quota) },
-    { key: 'limits', heading: t('keys.limited'), render: (key) => <Restrictions texts={restrictionsOf(key)} /> },
+    { key: 'limits', heading: t('keys.limited'), render: (key) => <Restrictions texts={describeRestrictions(key)} /> },
     {
       key: 'expires',
       heading: t('keys.expiry'),
@@ -116,8 +116,8 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
   const { t } = useTranslation();
   const format = useFormat();
   const lastUseFacts = useLastUseFacts();
-  const restrictionsOf = useRestrictions();
-  const details = [`${apiKey.prefix}…`, ...restrictionsOf(apiKey), ...lastUseFacts(apiKey).slice(0, 1)];
+  const describeRestrictions = useRestrictions();
+  const details = [`${apiKey.prefix}…`, ...describeRestrictions(apiKey), ...lastUseFacts(apiKey).slice(0, 1)];
   return (
     <RowBrief
       name={apiKey.name}

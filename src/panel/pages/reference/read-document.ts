@@ -145,18 +145,18 @@ const toGroups = (groups: ReadonlyMap<string, Operation[]>, prefix: string): Gro
       ...{ name, operations: inOrder(operations) },
     }));
 
-/** Sorts by what is done with a thing, as `stepOf` does; things keep the document's order. */
+/** Sorts by what is done with a thing, as `toStep` does; things keep the document's order. */
 function inOrder(operations: readonly Operation[]): Operation[] {
-  const things = [...new Set(operations.map(thingOf))];
-  const rank = (operation: Operation): number => things.indexOf(thingOf(operation)) * 10 + stepOf(operation);
+  const things = [...new Set(operations.map(readThing))];
+  const rank = (operation: Operation): number => things.indexOf(readThing(operation)) * 10 + toStep(operation);
   return operations.toSorted((a, b) => rank(a) - rank(b));
 }
 
 /** The path before the id: `/v1/batches` of `/v1/batches/{batch_id}/cancel`. */
-const thingOf = ({ path }: Operation): string => path.split('/{')[0] ?? path;
+const readThing = ({ path }: Operation): string => path.split('/{')[0] ?? path;
 
 /** The order: create, list, read, change, act on it, read its parts, delete them, delete it. */
-function stepOf({ method, path }: Operation): number {
+function toStep({ method, path }: Operation): number {
   const [isOfOne, isPart] = [path.includes('{'), !path.endsWith('}')];
   if (method === 'POST') return isOfOne && isPart ? 4 : 0;
   if (method === 'DELETE') return isPart ? 6 : 7;

@@ -12,7 +12,7 @@ export function EncryptionRow({ options, drafts }: EncryptionRowProps) {
   const { t, i18n } = useTranslation();
   const isOn = (key: string): boolean => {
     const option = options.find((each) => each.key === key);
-    return option !== undefined && drafts.valueOf(option) === 'true';
+    return option !== undefined && drafts.valueFor(option) === 'true';
   };
   const error = drafts.findError(IMPLICIT) ?? drafts.findError(STARTTLS);
   return (

@@ -42,19 +42,19 @@ const advanced: readonly string[] = [
 export const isAdvanced = ({ key }: Option): boolean => advanced.includes(key);
 
 /** Whether what an option needs is off or missing. One that is on can always be switched off. */
-export function isIdle(option: Option, own: readonly Option[], drafts: Pick<OptionDrafts, 'valueOf'>): boolean {
+export function isIdle(option: Option, own: readonly Option[], drafts: Pick<OptionDrafts, 'valueFor'>): boolean {
   const isSet = (key: string): boolean => {
     const needed = own.find((each) => each.key === key);
-    return needed === undefined || !['', 'false'].includes(drafts.valueOf(needed));
+    return needed === undefined || !['', 'false'].includes(drafts.valueFor(needed));
   };
-  return drafts.valueOf(option) !== 'true' && !readNeeds(option.key).every(isSet);
+  return drafts.valueFor(option) !== 'true' && !readNeeds(option.key).every(isSet);
 }
 
 /** Whether neither results nor input files are kept from now on. */
-export const keepsNothing = (options: readonly Option[], drafts: Pick<OptionDrafts, 'valueOf'>): boolean =>
+export const keepsNothing = (options: readonly Option[], drafts: Pick<OptionDrafts, 'valueFor'>): boolean =>
   options
     .filter(({ key }) => key === 'results.keep' || key === 'results.keep_inputs')
-    .every((option) => ['off', 'false'].includes(drafts.valueOf(option)));
+    .every((option) => ['off', 'false'].includes(drafts.valueFor(option)));
 
 /** The switch of a way to sign in stands below what it needs. */
 export const withSwitchLast = (options: readonly Option[]): readonly Option[] => {

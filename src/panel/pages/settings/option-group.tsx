@@ -68,7 +68,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
   }, [hash]);
 
   const readValidationError = (option: Option): string | null =>
-    drafts.isChanged(option.key) ? validateOption(i18n, option, drafts.valueOf(option)) : null;
+    drafts.isChanged(option.key) ? validateOption(i18n, option, drafts.valueFor(option)) : null;
 
   const save = async (): Promise<void> => {
     // At once: the field to focus is known by its error.
@@ -82,7 +82,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
     }
     const read = (key: string): string => {
       const option = options.find((each) => each.key === key);
-      return option === undefined ? '' : drafts.valueOf(option);
+      return option === undefined ? '' : drafts.valueFor(option);
     };
     const risks = findOptionRisks(
       drafts.changes.map(({ key }) => key),
@@ -102,8 +102,8 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
   const shownOptions = hasNoBackups ? own.filter(({ key }) => key === 'backup.daily') : own;
   const folded = shownOptions.filter(isAdvanced);
   const isBlocked = (option: Option): boolean =>
-    (hasNoBackups && drafts.valueOf(option) !== 'true') || isIdle(option, own, drafts);
-  const rowsOf = (shown: readonly Option[]) =>
+    (hasNoBackups && drafts.valueFor(option) !== 'true') || isIdle(option, own, drafts);
+  const renderRows = (shown: readonly Option[]) =>
     shown
       .filter(({ key }) => !isEncryption(key))
       .map((option) => (
@@ -147,17 +147,17 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
           <Section heading={t(nameGroup(group))} {...(intro === null ? {} : { intro: t(intro) })}>
             <div className={classes.rows}>
               <OptionGroupHeader group={group} />
-              {rowsOf(shownOptions.filter((option) => !cleanupWindow.includes(option.key) && !isAdvanced(option)))}
+              {renderRows(shownOptions.filter((option) => !cleanupWindow.includes(option.key) && !isAdvanced(option)))}
               {folded.length > 0 && (
                 <div className={classes.row}>
                   <Collapsible
                     label={t('channels.advanced')}
                     note={folded.map(({ key }) => t(nameOption(key))).join(' · ')}
                     forceOpen={folded.some(
-                      (option) => drafts.valueOf(option) !== option.default || hash.endsWith(option.key),
+                      (option) => drafts.valueFor(option) !== option.default || hash.endsWith(option.key),
                     )}
                   >
-                    {rowsOf(folded)}
+                    {renderRows(folded)}
                   </Collapsible>
                 </div>
               )}
@@ -166,7 +166,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
           </Section>
           {group === 'retention' && (
             <Section heading={t('settings.cleanupWindow')}>
-              <div className={classes.rows}>{rowsOf(own.filter(({ key }) => cleanupWindow.includes(key)))}</div>
+              <div className={classes.rows}>{renderRows(own.filter(({ key }) => cleanupWindow.includes(key)))}</div>
               {outcome}
             </Section>
           )}
@@ -219,7 +219,7 @@ function OptionRow({ option, drafts, validationError, isDisabled }: OptionRowPro
     >
       <OptionInput
         option={option}
-        value={drafts.valueOf(option)}
+        value={drafts.valueFor(option)}
         label={t(nameOption(option.key))}
         help={<WithCode isMarked text={t(explainOption(option.key))} />}
         isDisabled={isDisabled}
@@ -227,7 +227,7 @@ function OptionRow({ option, drafts, validationError, isDisabled }: OptionRowPro
         onChange={(value) => drafts.set(option.key, value)}
       />
       {option.key === 'groups' && validationError === null && drafts.isChanged(option.key) && (
-        <GroupReplay value={drafts.valueOf(option)} />
+        <GroupReplay value={drafts.valueFor(option)} />
       )}
     </div>
   );

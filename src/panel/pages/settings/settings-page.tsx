@@ -154,7 +154,7 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
     options.find((option) => option.group === group && option.type === 'boolean')?.value === 'true';
   const providers = useApiQuery<OAuthProvider[]>('/api/custom-oauth-provider');
   const providersOn = (providers.data ?? []).filter(({ enabled }) => enabled).length;
-  const markOf = (group: string): string => {
+  const markFor = (group: string): string => {
     if (group === 'providers') return providersOn > 0 ? t('settings.onCount', { number: providersOn }) : '';
     return isOn(group) ? t('settings.on') : '';
   };
@@ -209,7 +209,7 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
                       <IconChevronRight size={16} stroke={1.6} aria-hidden="true" />
                     </summary>
                     {folded.map((group) =>
-                      link(group, markOf(group) && <span className={classes.on}>{markOf(group)}</span>),
+                      link(group, markFor(group) && <span className={classes.on}>{markFor(group)}</span>),
                     )}
                   </details>
                 )}

@@ -14,7 +14,7 @@ type Saving = { changes: readonly { key: string; value: string }[]; force: boole
 
 export type OptionDrafts = {
   /** The edited value, else the stored one. */
-  valueOf(option: Option): string;
+  valueFor(option: Option): string;
   /** undefined restores the stored value. */
   set(key: string, value: string | undefined): void;
   isChanged(key: string): boolean;
@@ -73,7 +73,7 @@ export function useOptionDrafts(options: readonly Option[], savedText: string): 
   const isBound = (key: string): boolean => !touched.has(key) && optionErrors.get(key)?.isBound === true;
   return {
     isBound,
-    valueOf: ({ key, value }) => drafts[key] ?? value,
+    valueFor: ({ key, value }) => drafts[key] ?? value,
     set: (key, value) => {
       general.dismiss();
       setTouched((before) => new Set(before).add(key));

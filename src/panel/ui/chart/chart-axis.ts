@@ -92,7 +92,7 @@ type TimeTick = {
   visibleTicksCount: number;
 };
 
-function anchorOf(index: number, count: number): 'start' | 'middle' | 'end' {
+function toAnchor(index: number, count: number): 'start' | 'middle' | 'end' {
   if (count === 1 || (index > 0 && index < count - 1)) return 'middle';
   return index === 0 ? 'start' : 'end';
 }
@@ -111,13 +111,13 @@ export const axes = {
         'text',
         {
           ...{ x, y: Number(y) + 10, dy: '0.71em', fontSize: label.fontSize, fill: label.fill },
-          textAnchor: anchorOf(index, visibleTicksCount),
+          textAnchor: toAnchor(index, visibleTicksCount),
         },
         payload.value,
       ),
   }),
   values: (ticks: readonly number[], write: (value: number) => string) => ({
-    width: widthOf(ticks.map(write)),
+    width: measureWidth(ticks.map(write)),
     ticks: [...ticks],
     domain: [0, ticks.at(-1) ?? 1],
     interval: 0,
@@ -127,7 +127,7 @@ export const axes = {
 };
 
 /** The width of the value axis: no more than its longest label needs. */
-const widthOf = (labels: readonly string[]): number =>
+const measureWidth = (labels: readonly string[]): number =>
   Math.min(sides.left, valueGap + characterWidth * Math.max(0, ...labels.map(({ length }) => length)));
 
 /** The grid would measure the times once more, for lines that are not drawn. */
