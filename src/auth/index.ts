@@ -26,6 +26,7 @@ export { rootHasOtherSignInMethod } from './accounts/last-sign-in-method.ts';
 export { isUsername } from './accounts/validate-account.ts';
 export { describeOwnerLimits, MAX_OWNER_LIMIT, type OwnerLimitsView } from './accounts/validate-budgets.ts';
 export type { AccountView } from './administration/list-accounts.ts';
+export type { ApiKeyView } from './api-keys/describe-api-key.ts';
 export { assertKeyAllows } from './api-keys/key-restrictions.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 export type { AuthConfig, AuthSettings, ModelRequestSettings, WindowLimits } from './config.ts';

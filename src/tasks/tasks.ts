@@ -126,9 +126,10 @@ export type Tasks = {
   cancel(userId: number, taskId: string): Promise<TaskRecord>;
   /**
    * Hides the user's own task from them and removes its content; cancels it first where it runs.
+   * Returns it as it was.
    * @throws tasks.task_not_found, tasks.cancel_unsupported
    */
-  delete(userId: number, taskId: string): Promise<void>;
+  delete(userId: number, taskId: string): Promise<TaskRecord>;
   /** A page of the user's own tasks, for API clients. @throws tasks.page_not_found */
   page(userId: number, request: TaskPageRequest): Promise<TaskPage>;
   /** Ends all waiting clients, now and from now on: the gateway is stopping. */

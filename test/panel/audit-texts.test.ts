@@ -78,6 +78,11 @@ test.each([
   ['channel.test', 'channel:1', 'ok', true, null, 'trial.stepPassed'],
   ['auth.factor_failed', 'user:2', 'reason', 'code_invalid', 'channels.reason', 'audit.reason.code_invalid'],
   ['api_key.create', 'api_key:3', 'quota', 5_000_000, 'keys.budget', '$10'],
+  ['api_key.update', 'api_key:3', 'budget', { amount: 500_000, period: 'day' }, 'keys.recurring', '$1 · limit.day'],
+  ['user.update', 'user:2', 'budget', '500000 a month', 'limit.label', '$1 · limit.month'],
+  ['api_key.update', 'api_key:3', 'status', 2, 'keys.status', 'keys.status.disabled'],
+  ['task.submit', 'task:1', 'quota', 50_000, 'task.ledger.reserve', '$0.1'],
+  ['task.cancel', 'task:1', 'user_id', 2, 'tasks.column.user', '#2'],
   ['plugin.upload', 'plugin:a@1', 'active', false, 'plugins.serves', 'audit.notActivated'],
   ['plugin.activate', 'plugin:a@1', 'source_hash', 'ab', null, undefined],
 ])('%s of %s says its %s %p in the words of its page', (action, target, field, value, name, said) => {

@@ -48,10 +48,13 @@ describe('the audit log', () => {
     await heading(page, 'Another name').waitFor();
   });
 
-  test('is filtered by user, action and time, with the filters in the URL', async () => {
+  test('is filtered by user, event, time and object, with the filters in the URL', async () => {
     const page = await visit('/audit');
-    await page.getByRole('combobox', { name: 'Area' }).click();
-    await page.getByRole('option', { name: 'Settings' }).click();
+    await page.getByRole('combobox', { name: 'Event' }).click();
+    await page.getByRole('option', { name: 'Created a channel', exact: true }).click();
+    await waitForRows(page, 1);
+    await page.getByRole('combobox', { name: 'Event' }).click();
+    await page.getByRole('option', { name: 'Settings: all events' }).click();
     await waitForRows(page, 1);
     await waitForText(page, 'root changed a setting');
     await page.getByRole('combobox', { name: 'Period' }).click();
@@ -62,8 +65,13 @@ describe('the audit log', () => {
     await waitForText(page, 'No matches');
     await page.getByRole('button', { name: 'Clear search and filters' }).click();
     await waitForText(page, 'root created a channel');
-    await page.goto(`${origin()}/audit?target=channel:1`);
+    const row = page.getByRole('row', { name: /root changed a channel/ });
+    await row.hover();
+    await row.getByRole('link', { name: 'History' }).click();
     await waitForRows(page, 2);
+    expect(new URL(page.url()).search).toBe('?target=channel%3A1');
+    await page.getByRole('button', { name: /History.*Another name/ }).click();
+    await waitForText(page, 'root changed a setting');
   });
 });
 

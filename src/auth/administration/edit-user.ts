@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock, JsonObject, Logger } from '../../kernel/index.ts';
 import {
   type AdminUserRecord,
@@ -122,7 +123,7 @@ const validate = (edit: AccountEdit, former: AdminUserRecord): UserChange => ({
 
 function compare(before: AdminUserRecord, after: AdminUserRecord, hasNewPassword: boolean) {
   const [was, is] = [editable(before), editable(after)];
-  const changed = Object.keys(is).filter((field) => was[field] !== is[field]);
+  const changed = Object.keys(is).filter((field) => !isDeepStrictEqual(was[field], is[field]));
   const pick = (from: JsonObject): JsonObject =>
     Object.fromEntries(changed.map((field) => [field, from[field] ?? null]));
   return { before: pick(was), after: { ...pick(is), ...(hasNewPassword ? { password: '***' } : {}) } };
@@ -134,7 +135,7 @@ const editable = ({ username, displayName, group, email, remark, budget, ...user
   group,
   email,
   remark,
-  budget: budget && `${budget.amount} a ${budget.period}`,
+  budget,
   ...describeOwnerLimits(user),
 });
 
@@ -142,9 +143,9 @@ export type StatusOrRoleAction = 'enable' | 'disable' | 'promote' | 'demote';
 
 /**
  * `changed` is false when the account had the status or role already: nothing happened to it or to
- * its sessions.
+ * its sessions. `before` and `after` are the field that was to be changed.
  */
-export type StatusOrRoleChanged = { user: AccountView; changed: boolean };
+export type StatusOrRoleChanged = { user: AccountView; changed: boolean; before: JsonObject; after: JsonObject };
 
 const CHANGES: Record<
   StatusOrRoleAction,
@@ -168,12 +169,13 @@ export async function changeStatusOrRole(
   const change = CHANGES[action];
   const intent = { principal, userId, action, endsSessions: `admin_${action}` };
   const done = await withLockedAccounts(ctx, intent, async ({ tx, target, endSessions }) => {
+    const before: JsonObject = 'role' in change ? { role: target.role } : { status: target.status };
     const changed = 'role' in change ? target.role !== change.role : target.status !== change.status;
     if (changed) {
       await tx.users.administer(userId, change, target.authVersion);
       await endSessions();
     }
-    return { user: describeAccount(await loadAccount(tx, userId)), changed };
+    return { user: describeAccount(await loadAccount(tx, userId)), changed, before, after: change };
   });
   if (done.changed) ctx.logger.info({ userId, action, by: principal.user.id }, 'status or role of an account changed');
   return done;
@@ -195,17 +197,21 @@ type UserKey = { userId: number; keyId: number };
  * `withLockedAccounts` throws.
  */
 
-/** Disables a key, so that its next use is refused, or enables it again. */
+/**
+ * Disables a key, so that its next use is refused, or enables it again. `former` is the status that
+ * it had.
+ */
 export async function changeUserKeyStatus(
   deps: KeyDeps,
   principal: PanelPrincipal,
   { userId, keyId, status }: UserKey & { status: EnabledStatus },
-): Promise<{ name: string; prefix: string }> {
+): Promise<{ name: string; prefix: string; former: EnabledStatus }> {
   const action = status === STATUS.enabled ? 'enable' : 'edit';
   return withLockedAccounts(deps, { principal, userId, action }, async ({ tx }) => {
+    const former = await tx.apiKeys.byId(keyId);
     const key = await tx.apiKeys.update(keyId, userId, { status });
-    if (!key) throw authErrors.api_key_not_found();
-    return { name: key.name, prefix: key.prefix };
+    if (!former || !key) throw authErrors.api_key_not_found();
+    return { name: key.name, prefix: key.prefix, former: former.status };
   });
 }
 

@@ -153,7 +153,7 @@ export interface GuardedAuth {
       changeStatus(
         principal: PanelPrincipal,
         change: { userId: number; keyId: number; status: EnabledStatus },
-      ): Promise<{ name: string; prefix: string }>;
+      ): Promise<{ name: string; prefix: string; former: EnabledStatus }>;
       delete(
         principal: PanelPrincipal,
         key: { userId: number; keyId: number },

@@ -7,15 +7,16 @@ import { findOwnTask } from './find-own-tasks.ts';
 /**
  * Deletes a user's own task for them: it is hidden on every surface, its links end, and its content
  * (prompt, request, the vendor's answer) is gone. Its row, bill and usage stay. A running task is
- * cancelled first.
+ * cancelled first. Returns it as it was.
  * @throws tasks.task_not_found, tasks.cancel_unsupported when it runs and cannot be cancelled
  */
-export async function deleteTask(deps: TaskDeps, userId: number, taskId: string): Promise<void> {
+export async function deleteTask(deps: TaskDeps, userId: number, taskId: string): Promise<TaskRecord> {
   const task = await findOwnTask(deps, userId, taskId);
   if (!task) throw taskErrors.task_not_found();
   const ended = hasEnded(task) ? task : await cancelOrReadEnded(deps, task);
   // Another request may have deleted it first.
   if (!(await hideTask(deps, ended))) throw taskErrors.task_not_found();
+  return ended;
 }
 
 /**

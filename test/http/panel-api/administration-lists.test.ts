@@ -60,6 +60,12 @@ test('the audit log is filtered by actor, action, target and time', async () => 
   expect(await actions(`action=channel&since=${Number(at) - 60}&until=${at}`)).toEqual(both);
   expect(await actions(`action=channel&since=${Number(at) + 60}`)).toEqual([]);
 
+  await panel.send('/api/user/login', { body: { username: 'root', password: 'not the password' } });
+  const signIns = await actions('action=auth.&page_size=100');
+  expect(new Set(signIns)).toEqual(new Set(['auth.login', 'auth.login_failed']));
+  // The whole name of an action finds none that begins with it.
+  expect(new Set(await actions('action=auth.login&page_size=100'))).toEqual(new Set(['auth.login']));
+
   const wrong = await panel.send('/api/audit?since=yesterday', { token: root });
   expect([wrong.status, wrong.json.details.errors[0].field]).toEqual([400, 'since']);
 });

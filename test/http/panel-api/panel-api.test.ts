@@ -783,8 +783,9 @@ describe('API keys', () => {
       items: [{ id, name: 'ci', quota: 5, models: ['m'] }],
     });
     expect(list.text).not.toContain(key);
-    const off = await send({ method: 'PUT', path: `/api/token/${id}`, token, body: { status: 2 } });
+    const off = await send({ method: 'PUT', path: `/api/token/${id}`, token, body: { status: 2, quota: 5 } });
     expect(off.json.data).toMatchObject({ name: 'ci', status: 2, quota: 5 });
+    await send({ method: 'PUT', path: `/api/token/${id}`, token, body: { name: 'ci' } });
     const refused = await send({ path: '/v1/tasks/task_x', token: key });
     expect([refused.status, refused.json.error.code, refused.json.error.type]).toEqual([
       401,
@@ -800,6 +801,10 @@ describe('API keys', () => {
       'api_key.delete',
       'api_key.update',
       'api_key.create',
+    ]);
+    expect(rows.slice(0, 2).map((row: { detail: object }) => row.detail)).toEqual([
+      { before: { name: 'ci', prefix: key.slice(0, list.json.data.items[0].prefix.length) } },
+      { before: { status: 1 }, after: { status: 2 } },
     ]);
     expect(audit.text).not.toContain(key);
   });

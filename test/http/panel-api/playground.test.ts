@@ -141,7 +141,11 @@ describe('a submission without an API key', () => {
     expect(task.artifacts).toHaveLength(1);
     expect((await must('/api/user/self', { token: tokens.user })).quota).toBe(balance - 50_000);
     const [row] = await panel.audit('task.submit');
-    expect(row).toMatchObject({ username: 'user', target: `task:${task.id}`, detail: { plugin_key: 'demo' } });
+    expect(row).toMatchObject({
+      username: 'user',
+      target: `task:${task.id}`,
+      detail: { plugin_key: 'demo', model: 'demo-video', quota: 50_000 },
+    });
   });
 
   test.each([
@@ -314,7 +318,8 @@ test.each(['/api/model', '/api/model/catalog'])(
 
 test('bought twice: a new task that cannot be described is no reason to order again', async () => {
   for (const replayed of [false, true]) {
-    const order = async () => ({ taskId: 'task_1', replayed });
+    const task = { platform: 'demo', userId: 1, quota: 5, properties: { originModelName: 'demo-video' } };
+    const order = async () => ({ ...task, taskId: 'task_1', replayed });
     const detail = async () => {
       throw new AppError('store.unavailable', 'unavailable', { message: 'Try again later.', retryAfterSeconds: 5 });
     };

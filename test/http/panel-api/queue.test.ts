@@ -150,7 +150,8 @@ describe('the queue', () => {
     const id = await wait('anna');
     expect((await as('anna', `/api/queue/${id}/front`, { method: 'POST' })).status).toBe(403);
     expect((await as('root', `/api/queue/${id}/front`, { method: 'POST' })).status).toBe(200);
-    expect(await panel.audit('task.move_to_front')).toMatchObject([{ target: `task:${id}`, username: 'root' }]);
+    const detail = { plugin_key: 'demo', model: expect.any(String), user_id: expect.any(Number) };
+    expect(await panel.audit('task.move_to_front')).toMatchObject([{ target: `task:${id}`, username: 'root', detail }]);
     await until('it is the first', async () => (await v1(`/v1/tasks/${id}`)).json.queue.position === 1);
     const gone = await as('root', `/api/queue/${newTaskId(1)}/front`, { method: 'POST' });
     expect([gone.status, gone.json.code]).toEqual([409, 'TASK_NOT_WAITING']);

@@ -115,6 +115,10 @@ describe('accounts', () => {
     for (const action of ['disable', 'enable', 'promote', 'demote', 'delete']) {
       expect([action, (await readAudit(`user.${action}`, id)).length]).toEqual([action, 1]);
     }
+    expect(await readAudit('user.disable', id)).toMatchObject([
+      { detail: { before: { status: 1 }, after: { status: 2 } } },
+    ]);
+    expect((await readAudit('user.promote', id))[0]?.detail).toEqual({ before: { role: 1 }, after: { role: 10 } });
   });
 
   test('get quota changes once per idempotency key', async () => {

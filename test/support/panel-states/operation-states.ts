@@ -13,6 +13,16 @@ export const operationStates: readonly PanelState[] = [
   { name: 'provider-new', path: '/settings/providers/new' },
   { name: 'provider', path: ({ providerId }) => `/settings/providers/${providerId}` },
   { name: 'audit', path: '/audit' },
+  { name: 'audit-of-user', path: '/audit?target=user:2' },
+  {
+    name: 'audit-events',
+    path: '/audit',
+    isWindow: true,
+    act: async ({ page, text }) => {
+      await page.getByRole('combobox', { name: text('audit.event') }).click();
+      await page.getByRole('option').nth(5).waitFor();
+    },
+  },
   { name: 'system-empty', path: '/system', age: 'empty' },
   { name: 'system', path: '/system' },
 

@@ -1,5 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Elysia, t } from 'elysia';
-import { type ApiPrincipal, type Auth, describeOwnerLimits, type OwnerLimitsView } from '../../../auth/index.ts';
+import {
+  type ApiKeyView,
+  type ApiPrincipal,
+  type Auth,
+  describeOwnerLimits,
+  type OwnerLimitsView,
+} from '../../../auth/index.ts';
+import type { JsonObject } from '../../../kernel/index.ts';
 import { shownUrl } from '../../../notifications/index.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -81,11 +89,11 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
       '/api/token/:id',
       async ({ panel, origin, params, body }) => {
         const id = readId(params.id);
+        const before = await auth.apiKeys.read(panel, id);
         const changed = await auth.apiKeys.update(panel, id, body);
-        await audit(
-          { panel, origin },
-          { action: 'api_key.update', target: `api_key:${id}`, detail: { after: auditFields(body) } },
-        );
+        const detail = compareKeys(before, changed, Object.keys(body));
+        if (Object.keys(detail.after).length > 0)
+          await audit({ panel, origin }, { action: 'api_key.update', target: `api_key:${id}`, detail });
         return ok(changed);
       },
       {
@@ -179,8 +187,10 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
       '/api/token/:id',
       async ({ panel, origin, params }) => {
         const id = readId(params.id);
+        const { name, prefix } = await auth.apiKeys.read(panel, id);
         await auth.apiKeys.delete(panel, id);
-        await audit({ panel, origin }, { action: 'api_key.delete', target: `api_key:${id}`, detail: {} });
+        const detail = { before: { name, prefix } };
+        await audit({ panel, origin }, { action: 'api_key.delete', target: `api_key:${id}`, detail });
         return ok(null);
       },
       { user: true, detail: { summary: 'Delete an API key' } },
@@ -190,6 +200,18 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
 /** The fields for the audit log. The query of a receiver's address may contain secrets. */
 const auditFields = <T extends { webhook_url?: string | null }>(body: T): T =>
   typeof body.webhook_url === 'string' ? { ...body, webhook_url: shownUrl(body.webhook_url) } : body;
+
+/** What of the asked fields is another now. */
+function compareKeys(before: ApiKeyView, after: ApiKeyView, asked: readonly string[]) {
+  const [was, is] = [editableFields(before), editableFields(after)];
+  const changed = asked.filter((field) => !isDeepStrictEqual(was[field], is[field]));
+  const pick = (from: JsonObject): JsonObject =>
+    Object.fromEntries(changed.map((field) => [field, from[field] ?? null]));
+  return { before: pick(was), after: pick(is) };
+}
+
+const editableFields = ({ budget, ...key }: ApiKeyView): JsonObject =>
+  auditFields({ ...key, budget: budget && { amount: budget.amount, period: budget.period } });
 
 /** The most rows in one response: the newest ones. */
 const MAX_ROWS = 1000;

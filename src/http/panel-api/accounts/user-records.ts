@@ -73,8 +73,8 @@ export function userRecordRoutes(
       '/api/user/:id/keys/:key_id/status',
       async ({ panel, origin, params, body: { status } }) => {
         const key = { userId: readId(params.id), keyId: readId(params.key_id) };
-        const { name, prefix } = await auth.administration.keys.changeStatus(panel, { ...key, status });
-        const detail = { user_id: key.userId, prefix, after: { status } };
+        const { name, prefix, former } = await auth.administration.keys.changeStatus(panel, { ...key, status });
+        const detail = { user_id: key.userId, prefix, before: { status: former }, after: { status } };
         await audit({ panel, origin }, { action: 'api_key.update', target: `api_key:${key.keyId}`, detail });
         return ok({ id: key.keyId, name, prefix, status });
       },

@@ -139,9 +139,8 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
           if (!repeated) await record(actor, { action: 'quota', userId, detail });
           return ok({ ...user, repeated });
         }
-        const { user, changed } = await administration.changeStatusOrRole(panel, userId, body.action);
-        const { role, status } = user;
-        if (changed) await record(actor, { action: body.action, userId, detail: { after: { role, status } } });
+        const { user, changed, ...states } = await administration.changeStatusOrRole(panel, userId, body.action);
+        if (changed) await record(actor, { action: body.action, userId, detail: states });
         return ok(user);
       },
       {

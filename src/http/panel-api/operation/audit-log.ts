@@ -10,7 +10,7 @@ const time = t.Optional(integerText({ minimum: 0, description: 'Unix seconds.' }
 
 export const auditQuery = {
   user: filter('A part of the user name that the actor had at the time.'),
-  action: filter('An action or its beginning: channel, user.delete.'),
+  action: filter('An action, such as user.delete, or the beginning of several: channel.'),
   target: filter('The exact target, such as channel:3.'),
   since: time,
   until: time,

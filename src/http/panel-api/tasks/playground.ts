@@ -11,7 +11,7 @@ import { panelCode } from '../../responses/errors.ts';
 import { REPLAYED } from '../../responses/response-headers.ts';
 import { accessEnded, openStream, sendEvents } from '../../responses/send-events.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { createTaskReader, type TaskReaderDeps } from './read-task.ts';
+import { createTaskReader, describeAudited, type TaskReaderDeps } from './read-task.ts';
 
 const submitFields = {
   plugin_key: t.String({ minLength: 1, maxLength: 30 }),
@@ -72,19 +72,19 @@ export function playgroundRoutes(
         const { plugin_key: pluginKey, body: asked, repeats } = body;
         // Nobody learns by it whether another user's task exists.
         if (repeats !== undefined) await tasks.own(panel.user.id, repeats);
-        const { replayed, taskId } = await surfaces.submitBody(toPanelCaller(panel), {
+        const task = await surfaces.submitBody(toPanelCaller(panel), {
           requestId,
           pluginKey,
           body: asked as JsonObject,
           repeats,
           options: readOptions(request, { files: scope.body?.extracted, digests: scope.body?.digests }),
         });
-        if (replayed) set.headers[REPLAYED] = 'true';
+        if (task.replayed) set.headers[REPLAYED] = 'true';
         else {
-          const detail = { plugin_key: pluginKey };
-          await audit({ panel, origin }, { action: 'task.submit', target: `task:${taskId}`, detail });
+          const detail = { ...describeAudited(panel, task), quota: task.quota };
+          await audit({ panel, origin }, { action: 'task.submit', target: `task:${task.taskId}`, detail });
         }
-        return tellOrdered(panel, { taskId, replayed });
+        return tellOrdered(panel, task);
       },
       {
         user: true,
@@ -135,14 +135,17 @@ export function playgroundRoutes(
       async ({ params, panel, origin, requestId, request, keepOpen, set }) => {
         keepOpen();
         const { task_id: from } = params;
-        const { replayed, taskId } = await surfaces.retry(toPanelCaller(panel), {
+        const task = await surfaces.retry(toPanelCaller(panel), {
           requestId,
           taskId: from,
           options: readOptions(request),
         });
-        if (replayed) set.headers[REPLAYED] = 'true';
-        else await audit({ panel, origin }, { action: 'task.retry', target: `task:${taskId}`, detail: { from } });
-        return tellOrdered(panel, { taskId, replayed });
+        if (task.replayed) set.headers[REPLAYED] = 'true';
+        else {
+          const detail = { ...describeAudited(panel, task), quota: task.quota, from };
+          await audit({ panel, origin }, { action: 'task.retry', target: `task:${task.taskId}`, detail });
+        }
+        return tellOrdered(panel, task);
       },
       {
         user: true,

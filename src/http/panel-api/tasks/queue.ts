@@ -6,6 +6,7 @@ import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { describeAudited } from './read-task.ts';
 
 /**
  * The tasks that wait to be sent: administrators see all, users see their own with its position.
@@ -114,7 +115,9 @@ export function queueRoutes(
       '/api/queue/:task_id/front',
       async ({ panel, origin, params }) => {
         await tasks.queue.moveToFront(params.task_id);
-        await audit({ panel, origin }, { action: 'task.move_to_front', target: `task:${params.task_id}`, detail: {} });
+        const { task } = await tasks.detail(params.task_id, null);
+        const detail = describeAudited(panel, task);
+        await audit({ panel, origin }, { action: 'task.move_to_front', target: `task:${task.taskId}`, detail });
         return ok(null);
       },
       {
@@ -130,7 +133,8 @@ export function queueRoutes(
       async ({ panel, origin, params }) => {
         const { task } = await tasks.detail(params.task_id, isAdmin(panel) ? null : panel.user.id);
         await tasks.cancel(task.userId, task.taskId);
-        await audit({ panel, origin }, { action: 'task.cancel', target: `task:${task.taskId}`, detail: {} });
+        const detail = describeAudited(panel, task);
+        await audit({ panel, origin }, { action: 'task.cancel', target: `task:${task.taskId}`, detail });
         return ok(null);
       },
       {

@@ -1,7 +1,7 @@
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { explainBill, vendorCost } from '../../../billing/index.ts';
 import type { Channels } from '../../../channels/index.ts';
-import { AppError } from '../../../kernel/index.ts';
+import { AppError, type JsonObject } from '../../../kernel/index.ts';
 import type { Results } from '../../../results/index.ts';
 import { type ArtifactList, RESULT_KEY } from '../../../results/index.ts';
 import type { Surfaces } from '../../../surfaces/index.ts';
@@ -95,6 +95,12 @@ export function createTaskReader({ tasks, results, surfaces, channels }: TaskRea
 
   return { readableUser, readDetail, listAccounts };
 }
+
+/** A task in the audit log: what was asked of which plugin, and whose it is if not the actor's. */
+export const describeAudited = (
+  { user }: PanelPrincipal,
+  { platform, userId, properties: { originModelName: model } }: Pick<Task, 'platform' | 'userId' | 'properties'>,
+): JsonObject => ({ plugin_key: platform, model, ...(userId === user.id ? {} : { user_id: userId }) });
 
 /** Describes a result that no plugin listed as if a plugin had. */
 function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['artifacts'] {

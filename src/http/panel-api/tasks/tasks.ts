@@ -1,13 +1,13 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import { type Json, type JsonObject, sentence } from '../../../kernel/index.ts';
+import { type Json, sentence } from '../../../kernel/index.ts';
 import { LIST_LIMITS, type ListedTask, TASK_SORTS } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { createTaskReader, describeListedTask, type TaskReaderDeps } from './read-task.ts';
+import { createTaskReader, describeAudited, describeListedTask, type TaskReaderDeps } from './read-task.ts';
 import { readTaskFilter, taskFilterQuery } from './task-filter.ts';
 
 const MAX_REASONS = 50;
@@ -124,8 +124,10 @@ export function panelTaskRoutes(
     .post(
       '/api/task/:task_id/cancel',
       async ({ panel, origin, params }) => {
-        const { taskId } = await tasks.cancel(panel.user.id, params.task_id);
-        await audit({ panel, origin }, { action: 'task.cancel', target: `task:${taskId}`, detail: {} });
+        const task = await tasks.cancel(panel.user.id, params.task_id);
+        const { taskId } = task;
+        const detail = describeAudited(panel, task);
+        await audit({ panel, origin }, { action: 'task.cancel', target: `task:${taskId}`, detail });
         return ok(await readDetail(panel, taskId));
       },
       { user: true, detail: { summary: 'Cancel one of your tasks that no vendor has accepted' } },
@@ -133,8 +135,9 @@ export function panelTaskRoutes(
     .delete(
       '/api/task/:task_id',
       async ({ panel, origin, params }) => {
-        await tasks.delete(panel.user.id, params.task_id);
-        await audit({ panel, origin }, { action: 'task.delete', target: `task:${params.task_id}`, detail: {} });
+        const task = await tasks.delete(panel.user.id, params.task_id);
+        const detail = describeAudited(panel, task);
+        await audit({ panel, origin }, { action: 'task.delete', target: `task:${task.taskId}`, detail });
         return ok(null);
       },
       {
@@ -149,8 +152,10 @@ export function panelTaskRoutes(
       '/api/task/:task_id/answer',
       async ({ panel, origin, params }) => {
         const { task } = await tasks.detail(params.task_id, null);
-        if (task.userId !== panel.user.id)
-          await audit({ panel, origin }, { action: 'task.answer', target: `task:${task.taskId}`, detail: {} });
+        if (task.userId !== panel.user.id) {
+          const detail = describeAudited(panel, task);
+          await audit({ panel, origin }, { action: 'task.answer', target: `task:${task.taskId}`, detail });
+        }
         return ok(describeAnswer(task.data));
       },
       {
@@ -205,7 +210,7 @@ export function panelTaskRoutes(
       async ({ panel, origin, params, query: { artifact } }) => {
         const { task } = await tasks.detail(params.task_id, readableUser(panel));
         await results.revokeLinks(task, artifact);
-        const detail: JsonObject = artifact === undefined ? {} : { artifact };
+        const detail = { ...describeAudited(panel, task), ...(artifact === undefined ? {} : { artifact }) };
         await audit({ panel, origin }, { action: 'task.links.revoke', target: `task:${task.taskId}`, detail });
         return ok(null);
       },

@@ -1,12 +1,14 @@
-import { Text, UnstyledButton } from '@mantine/core';
+import { Anchor, Text, UnstyledButton } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
 import { Fragment, type ReactNode, useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import { isObject } from '../../../kernel/json.ts';
 import { parseUserAgent } from '../../../kernel/user-agents.ts';
 import type { AuditEntry } from '../../api/types.ts';
 import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
 import { usePriceWords } from '../../ui/display/use-price-words.ts';
+import { useNamed } from '../../ui/form/name-select.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
 import { nameField, rankField, readPlainPrice, type SayValue, sayValues } from './audit-fields.ts';
@@ -61,7 +63,19 @@ export function AuditActionCell({ entry }: CellProps) {
         </Text>
       )}
       {name !== entry.username && <AuditTarget entry={entry} size="xs" />}
+      <HistoryLink target={entry.target} />
     </div>
+  );
+}
+
+/** Leads to what happened to one channel, key, setting, … */
+function HistoryLink({ target }: { target: string }) {
+  const { t } = useTranslation();
+  if (target === '') return null;
+  return (
+    <Anchor component={Link} to={`/audit?target=${encodeURIComponent(target)}`} className={classes.history ?? ''}>
+      {t('audit.history')}
+    </Anchor>
   );
 }
 
@@ -101,7 +115,10 @@ export function AuditBrief({ entry }: CellProps) {
 function useDetails(entry: AuditEntry): { changes: Change[]; facts: Fact[] } {
   const { t } = useTranslation();
   const format = useFormat();
-  const says = { time: format.time, value: sayValues(entry, { t, money: format.exactMoney }) };
+  const { user_id: id } = entry.detail;
+  const owner = useNamed({ path: '/api/user/names', id: typeof id === 'number' ? String(id) : '' });
+  const names = new Map(owner && [[id, owner.name]]);
+  const says = { time: format.time, value: sayValues(entry, { t, money: format.exactMoney, names }) };
   const facts = listFacts(entry.detail, says).filter(({ field }) => !isRedundant(field, entry.detail.after));
   return { changes: listChanges(entry.detail, says), facts };
 }
@@ -121,6 +138,7 @@ function AuditDetails({ entry }: CellProps) {
       <AuditTimeCell entry={entry} />
       <AuditFromCell entry={entry} />
       <AuditTarget entry={entry} size="sm" />
+      <HistoryLink target={entry.target} />
       <ChangeList entry={entry} {...details} />
     </>
   );
@@ -157,8 +175,10 @@ const identifiers: ReadonlySet<string> = new Set([
 
 /** The most details that a row says without being opened. */
 const mostInline = 2;
-/** Longer details are cut. */
-const maxInline = 60;
+/** Longer values are cut; all of them stands in the details. */
+const maxInline = 48;
+
+const cut = (text: string): string => (text.length > maxInline ? `${text.slice(0, maxInline - 1).trimEnd()}…` : text);
 
 /** What a row says of its details, the most telling ones first. */
 function useSummary(entry: AuditEntry) {
@@ -170,7 +190,7 @@ function useSummary(entry: AuditEntry) {
   const facts = all.filter(({ value }) => value !== name);
   const nothing = t('audit.nothing');
   const say = (field: string, value: string | undefined): string =>
-    value === undefined ? nothing : (says[field]?.(value) ?? readNames(value) ?? value);
+    value === undefined ? nothing : cut(says[field]?.(value) ?? readNames(value) ?? value);
   const parts = [
     ...changes.map(({ field, before, after }) => ({ field, value: `${say(field, before)} → ${say(field, after)}` })),
     ...facts
@@ -225,7 +245,11 @@ export function AuditChangesCell({ entry }: CellProps) {
   const { changes, facts, parts } = useSummary(entry);
   const count = changes.length + facts.length;
   if (count === 0) return null;
-  if (count === parts.length && parts.every(({ value }) => value.length <= maxInline))
+  const isWhole = [
+    ...changes.flatMap(({ before, after }) => [before ?? '', after ?? '']),
+    ...facts.map(readValue),
+  ].every((value) => value.length <= maxInline);
+  if (count === parts.length && isWhole)
     return (
       <span className={classes.inline}>
         <Summary entry={entry} parts={parts} />
@@ -297,6 +321,8 @@ function FieldName({ entry, field }: CellProps & { field: string }) {
 export type Change = { field: string; before: string | undefined; after: string | undefined };
 
 type Fact = { field: string; value: string };
+
+const readValue = ({ value }: Fact): string => value;
 
 function InlineDetail({ entry, field, value }: CellProps & Fact) {
   const { t } = useTranslation();

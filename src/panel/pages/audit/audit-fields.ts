@@ -1,8 +1,10 @@
 import type { TFunction } from 'i18next';
-import { type AuditEntry, accountStatus, type PriceSummary } from '../../api/types.ts';
+import { isObject } from '../../../kernel/json.ts';
+import { type AuditEntry, accountStatus, keyStatus, type PriceSummary } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roleTextKey } from '../../session/roles.ts';
 import { tokensPerPrice } from '../../ui/display/use-price-words.ts';
+import { budgetPeriods } from '../../ui/form/spending-limit.tsx';
 import { moneyOptions } from '../settings/option-units.ts';
 
 const limits = { requests_per_minute: 'limit.perMinute', max_running: 'limit.running' } as const;
@@ -37,6 +39,15 @@ const fieldTexts: Readonly<Record<string, Readonly<Record<string, TextKey>>>> = 
     group: 'keys.group',
     keep_results: 'keys.keepResults',
     webhook_url: 'keys.webhookUrl',
+    status: 'keys.status',
+    user_id: 'tasks.column.user',
+  },
+  task: {
+    model: 'tasks.model',
+    quota: 'task.ledger.reserve',
+    plugin_key: 'tasks.plugin',
+    user_id: 'tasks.column.user',
+    from: 'audit.field.from',
   },
   auth: { reason: 'channels.reason', user_agent: 'audit.field.user_agent' },
   channel: {
@@ -82,6 +93,10 @@ const valueTexts: Readonly<Record<string, TextKey>> = {
   'auth.reason.code_invalid': 'audit.reason.code_invalid',
   'auth.reason.passkey_invalid': 'audit.reason.passkey_invalid',
   'auth.reason.user_disabled': 'audit.reason.user_disabled',
+  [`api_key.status.${keyStatus.active}`]: 'keys.status.active',
+  [`api_key.status.${keyStatus.disabled}`]: 'keys.status.disabled',
+  [`api_key.status.${keyStatus.expired}`]: 'keys.status.expired',
+  [`api_key.status.${keyStatus.spent}`]: 'keys.status.spent',
   'plugin.active.true': 'plugins.serves',
   'plugin.active.false': 'audit.notActivated',
   'channel.ok.true': 'trial.stepPassed',
@@ -99,6 +114,7 @@ const leadFields: Readonly<Record<string, readonly string[]>> = {
   channel: ['status', 'models', 'base_url'],
   plugin: ['active', 'enabled'],
   price: ['expression'],
+  task: ['model', 'quota', 'user_id'],
   user: ['quota', 'reason', 'note', 'role', 'email'],
 };
 
@@ -126,7 +142,7 @@ export function readPlainPrice(expression: string): { summary: PriceSummary; uni
   return { summary: { kind: 'table', by: '', rates, per: Object.keys(units) }, units };
 }
 
-const moneyFields: readonly string[] = ['user.quota', 'user.value', 'api_key.quota'];
+const moneyFields: readonly string[] = ['user.quota', 'user.value', 'api_key.quota', 'task.quota'];
 
 const readArea = (action: string): string => action.split('.', 1)[0] ?? '';
 
@@ -138,15 +154,21 @@ export function nameField({ action }: Pick<AuditEntry, 'action'>, field: string,
 
 export type SayValue = (field: string, value: unknown) => string | undefined;
 
-type SayInput = { t: TFunction; money(quota: number): string };
+/** `names`: what ids of accounts stand for. */
+type SayInput = { t: TFunction; money(quota: number): string; names?: ReadonlyMap<unknown, string> };
 
 /** Says the values that pages of the panel show as words or as money; undefined for all others. */
-export function sayValues({ action, target }: Pick<AuditEntry, 'action' | 'target'>, { t, money }: SayInput): SayValue {
+export function sayValues(
+  { action, target }: Pick<AuditEntry, 'action' | 'target'>,
+  { t, money, names }: SayInput,
+): SayValue {
   const area = readArea(action);
   const isMoneyOption = area === 'option' && moneyOptions.includes(target.replace(/^option:/, ''));
   return (field, value) => {
     const text = valueTexts[`${area}.${field}.${value}`];
     if (text !== undefined) return t(text);
+    if (field === 'user_id') return names?.get(value) ?? `#${value}`;
+    if (field === 'budget') return sayBudget(value, { t, money });
     if (area === 'user' && field === 'role' && typeof value === 'number') return t(roleTextKey(value));
     // An option's value is always a text.
     const isSwitch = typeof value === 'boolean' || (area === 'option' && (value === 'true' || value === 'false'));
@@ -154,4 +176,16 @@ export function sayValues({ action, target }: Pick<AuditEntry, 'action' | 'targe
     const isAmount = (isMoneyOption && /^\d+$/.test(String(value))) || typeof value === 'number';
     return isAmount && (isMoneyOption || moneyFields.includes(`${area}.${field}`)) ? money(Number(value)) : undefined;
   };
+}
+
+/** Older entries have it as text: `500000 a month`. */
+function sayBudget(value: unknown, { t, money }: SayInput): string | undefined {
+  const [, amount, period] =
+    typeof value === 'string'
+      ? (/^(\d+) a (\w+)$/.exec(value) ?? [])
+      : isObject(value)
+        ? ['', value.amount, value.period]
+        : [];
+  const known = budgetPeriods.find((each) => each.value === period);
+  return known && `${money(Number(amount))} · ${t(known.label)}`;
 }

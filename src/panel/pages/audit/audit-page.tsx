@@ -4,13 +4,14 @@ import { useTranslation } from 'react-i18next';
 import type { AuditPage as AuditList } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
-import { FilterBar, SearchField } from '../../ui/form/filter-bar.tsx';
+import { FilterBar, FilterChips, SearchField } from '../../ui/form/filter-bar.tsx';
 import { type Filters, useDebouncedFilter, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { AuditActionCell, AuditBrief, AuditChangesCell, AuditFromCell, AuditTimeCell } from './audit-cells.tsx';
-import { areaTexts } from './audit-texts.ts';
+import { useAuditTarget } from './audit-target.tsx';
+import { actionTexts, areaTexts, signInTexts } from './audit-texts.ts';
 
 const filterNames = ['user', 'action', 'range', 'target'] as const;
 type FilterName = (typeof filterNames)[number];
@@ -45,6 +46,7 @@ export function AuditPage() {
     >
       <div>
         <AuditFilters filters={filters} />
+        {target !== '' && <TargetChip target={target} onRemove={() => filters.set('target', '')} />}
         <DataTable
           label={t('audit.list')}
           query={query}
@@ -65,19 +67,45 @@ export function AuditPage() {
   );
 }
 
+/** The one thing that the list is about. */
+function TargetChip({ target, onRemove }: { target: string; onRemove(): void }) {
+  const { t } = useTranslation();
+  const { name } = useAuditTarget({ target, detail: {} });
+  return <FilterChips chips={[{ key: 'target', label: t('audit.history'), value: name, onRemove }]} />;
+}
+
+/** Each action below its area, which can be chosen as a whole. */
+function useEvents() {
+  const { t } = useTranslation();
+  const actions = Object.entries({ ...signInTexts, ...actionTexts });
+  return Object.entries(areaTexts).map(([area, text]) => ({
+    group: t(text),
+    items: [
+      { value: `${area}.`, label: t('audit.allOf', { area: t(text) }) },
+      ...actions
+        .filter(([action]) => action.startsWith(`${area}.`))
+        .map(([value, key]) => ({ value, label: capitalize(t(key, { name: '…' })) })),
+    ],
+  }));
+}
+
+const capitalize = (text: string): string => text.charAt(0).toLocaleUpperCase() + text.slice(1);
+
 function AuditFilters({ filters }: { filters: Filters<FilterName> }) {
   const { t } = useTranslation();
+  const events = useEvents();
   const search = useDebouncedFilter(filters.values.user, (text) => filters.set('user', text));
   return (
     <FilterBar search={<SearchField label={t('audit.user')} placeholder={t('audit.userHelp')} {...search} />}>
       <Select
-        label={t('audit.area')}
-        allowDeselect={false}
-        data={[
-          { value: '', label: t('audit.anyArea') },
-          ...Object.entries(areaTexts).map(([value, text]) => ({ value: `${value}.`, label: t(text) })),
-        ]}
-        value={filters.values.action}
+        label={t('audit.event')}
+        placeholder={t('audit.anyEvent')}
+        searchable
+        clearable
+        comboboxProps={{ width: 300, position: 'bottom-start' }}
+        nothingFoundMessage={t('palette.nothing')}
+        data={events}
+        value={filters.values.action || null}
         onChange={(value) => filters.set('action', value ?? '')}
       />
       <Select

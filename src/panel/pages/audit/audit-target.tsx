@@ -19,7 +19,10 @@ const namePaths: Readonly<Record<string, string>> = {
  * What a target such as `channel:3` or `plugin:kling@1.2.0` is called, and its page in the panel;
  * null if it has none.
  */
-export function useAuditTarget({ target, detail }: AuditEntry): { name: string; path: string | null } {
+export function useAuditTarget({ target, detail }: Pick<AuditEntry, 'target' | 'detail'>): {
+  name: string;
+  path: string | null;
+} {
   const { i18n } = useTranslation();
   const plugins = usePluginNames();
   const ownId = useSessionSnapshot().bundle?.user.id;

@@ -1,4 +1,4 @@
-import { Group, SegmentedControl, Text } from '@mantine/core';
+import { Group, SegmentedControl, Text, Title } from '@mantine/core';
 import { memo } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { SystemHistory } from '../../api/types.ts';
@@ -98,16 +98,21 @@ export const SystemCharts = memo(function SystemCharts() {
   const history = useApiQuery<SystemHistory>(useHistoryPath(), { refreshMs: 60_000 });
   return (
     <>
-      <Group gap="sm">
+      <Group justify="space-between" gap="sm" mt="md">
+        <div>
+          <Title order={2} fz={18}>
+            {t('system.history')}
+          </Title>
+          <Text size="xs" c="dimmed" mt={2}>
+            {t('chart.zone', { zone: localZone().replaceAll('_', ' ') })}
+          </Text>
+        </div>
         <SegmentedControl
           aria-label={t('chart.period')}
           value={hours}
           onChange={(next) => set('hours', next === '24' ? '' : next)}
           data={Object.entries(periods).map(([value, text]) => ({ value, label: t(text) }))}
         />
-        <Text size="xs" c="dimmed">
-          {t('chart.zone', { zone: localZone().replaceAll('_', ' ') })}
-        </Text>
       </Group>
       <QueryResult query={history}>
         {(read) =>

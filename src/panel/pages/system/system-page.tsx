@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { AttentionItem, BackupsReport, NodeReport } from '../../api/types.ts';
@@ -10,8 +10,6 @@ import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
-import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { AttentionList } from '../home/attention-list.tsx';
 import { Backups, backupsPath } from './backups.tsx';
 import { findHealthProblems, type HealthProblems } from './health-problems.ts';
@@ -37,22 +35,23 @@ function Report({ report }: { report: NodeReport }) {
   const attention = useApiQuery<AttentionItem[]>('/api/attention', { refreshMs: 60_000 });
   const backup = useApiQuery<BackupsReport>(backupsPath);
   const problems = findHealthProblems(attention.data ?? []);
+  const hasBackups = backup.data?.place !== null;
   return (
     <div className={classes.report}>
       {attention.data?.length !== 0 ? (
         <AttentionList />
       ) : (
-        backup.data?.place !== null && (
-          <Text size="lg" role="status">
-            <StatusLabel tone="good">{t('system.allGood')}</StatusLabel>
-          </Text>
-        )
+        <Text size="lg" role="status">
+          <StatusLabel tone={hasBackups ? 'good' : 'waiting'}>
+            {t(hasBackups ? 'system.allGood' : 'system.goodNoBackups')}
+          </StatusLabel>
+        </Text>
       )}
+      <Work report={report} problems={problems} />
+      <SystemCharts />
       <Section heading={t('system.nodes')} {...(problems.versions ? { intro: t('system.versionsDiffer') } : {})}>
         <NodeTable nodes={report.nodes} />
       </Section>
-      <Work report={report} problems={problems} />
-      <SystemCharts />
       <Sandbox report={report} problems={problems} />
       <Data report={report} />
       <Backups />
@@ -196,59 +195,39 @@ function Limits({ limits }: { limits: NodeReport['limits'] }) {
     if (unit === 'megabytes') return format.bytes(value * 1024 * 1024);
     return unit === undefined ? format.number(value) : format.duration(unit === 'minutes' ? value * 60 : value);
   };
-  const columns: readonly Column<[string, number]>[] = [
-    {
-      key: 'name',
-      heading: t('system.limit'),
-      render: ([variable]) => {
-        const known = knownLimits[variable];
-        return (
-          <div>
-            {known && t(known.name)}
-            <Text size="xs" c="dimmed">
-              <code className={classes.code}>{variable}</code>
-            </Text>
-          </div>
-        );
-      },
-    },
-    {
-      key: 'value',
-      heading: t('system.limitValue'),
-      numeric: true,
-      render: ([variable, value]) => say(variable, value),
-    },
-  ];
   return (
     <Section heading={t('system.limits')} intro={t('system.limitsHelp')}>
-      <div className={classes.limits}>
-        <PlainTable
-          label={t('system.limits')}
-          columns={columns}
-          rows={Object.entries(limits)}
-          rowKey={([name]) => name}
-          brief={([variable, value]) => {
-            const known = knownLimits[variable];
-            return (
-              <RowBrief
-                name={known ? t(known.name) : variable}
-                figure={say(variable, value)}
-                facts={[]}
-                detail={<code className={classes.code}>{variable}</code>}
-              />
-            );
-          }}
-        />
-      </div>
+      <SystemFigures
+        rows={Object.entries(limits).map(([variable, value]) => {
+          const known = knownLimits[variable];
+          return {
+            label: known ? t(known.name) : variable,
+            value: say(variable, value),
+            note: <VariableName name={variable} />,
+          };
+        })}
+      />
     </Section>
   );
 }
+
+/** Breaks after an underscore where it is too long for its line. */
+const VariableName = ({ name }: { name: string }) => (
+  <code className={classes.code}>
+    {name.split(/(?<=_)/).map((part) => (
+      <Fragment key={part}>
+        {part}
+        <wbr />
+      </Fragment>
+    ))}
+  </code>
+);
 
 type SystemFigure = {
   label: string;
   value: string;
   /** What is normal, or further information. */
-  note?: string;
+  note?: ReactNode;
   isProblem?: boolean;
 };
 

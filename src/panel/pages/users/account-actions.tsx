@@ -1,9 +1,17 @@
 import { ActionIcon, Button, Group, Menu, Text } from '@mantine/core';
-import { IconArrowDown, IconArrowUp, IconDots, IconFileDescription, IconTrash } from '@tabler/icons-react';
+import {
+  IconArrowDown,
+  IconArrowUp,
+  IconClipboardList,
+  IconDots,
+  IconFileDescription,
+  IconTrash,
+} from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { type Account, accountStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
@@ -36,6 +44,7 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
   const { t } = useTranslation();
   const confirm = useConfirm();
   const format = useFormat();
+  const isRoot = useRole() >= roles.root;
   const change = useApiMutation<Action>({
     request: (action) => ({ method: 'POST', path: '/api/user/manage', body: { id: account.id, action } }),
     invalidates: ['/api/user'],
@@ -84,7 +93,7 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
             {t(account.status === accountStatus.enabled ? 'users.disable' : 'users.enable')}
           </Button>
         )}
-        {(roleChange !== null || rights.delete) && (
+        {(roleChange !== null || rights.delete || isRoot) && (
           <Menu width={240}>
             <Menu.Target>
               <ActionIcon variant="default" size={36} aria-label={t('app.more')}>
@@ -98,6 +107,15 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
                   onClick={() => void ask(roleChange)}
                 >
                   {t(texts[roleChange].action)}
+                </Menu.Item>
+              )}
+              {isRoot && (
+                <Menu.Item
+                  component={Link}
+                  to={`/audit?target=user:${account.id}`}
+                  leftSection={<IconClipboardList {...icon} />}
+                >
+                  {t('nav.audit')}
                 </Menu.Item>
               )}
               {rights.delete && (

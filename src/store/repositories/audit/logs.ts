@@ -1,5 +1,6 @@
 import { and, desc, eq, getTableColumns, gte, lt, lte, sql } from 'drizzle-orm';
 import {
+  AUDIT_ACTIONS,
   type AuditFilter,
   countingLimit,
   type LogStore,
@@ -62,7 +63,7 @@ export function createLogStore(context: Context): LogStore {
       }),
     );
   const toAuditValues = <Filter extends AuditFilter>(filter: Filter): Filter =>
-    filter.action === undefined ? filter : { ...filter, action: `${escapeLike(filter.action)}%` };
+    filter.action === undefined ? filter : { ...filter, action: toActionPattern(filter.action) };
   const selectUsage = () =>
     db
       .select({ ...getTableColumns(usageLogs), username: users.username, apiKeyName: apiKeys.name })
@@ -135,6 +136,10 @@ export function createLogStore(context: Context): LogStore {
     },
   };
 }
+
+/** A whole action finds itself alone, not those that begin with it. */
+const toActionPattern = (action: string): string =>
+  (AUDIT_ACTIONS as readonly string[]).includes(action) ? escapeLike(action) : `${escapeLike(action)}%`;
 
 const encodeUsage = (row: NewUsageRow): Record<keyof typeof USAGE, string | number | null> => ({
   user_id: row.userId,
