@@ -246,6 +246,25 @@ describe('providers that root adds', () => {
     await refusal(present(auth, slug, { query: { ...query, iss: 'https://evil.example' } }), 'auth.provider_failed');
   });
 
+  test('a test reads the document and redeems an invented code, with the stored secret', async () => {
+    const steps = async (change: Partial<Fields>, secret?: string) => {
+      count += 1;
+      const { id } = await add({ ...change, ...(secret === undefined ? {} : { client_secret: secret }) });
+      const trial = await auth.oauth.providers.test(id);
+      return [trial.ok, ...trial.steps.map(({ name, ok }) => `${name} ${ok}`)];
+    };
+    const endpoints = { authorization_endpoint: '', token_endpoint: '', user_info_endpoint: '' };
+    const discovered = { ...endpoints, well_known: idp.wellKnown };
+    expect(await steps({})).toEqual([true, 'client true']);
+    expect(await steps({ enabled: false })).toEqual([true, 'client true']);
+    expect(await steps({}, 'another secret')).toEqual([false, 'client false']);
+    expect(await steps({ token_endpoint: `${idp.issuer}/nowhere` })).toEqual([false, 'client false']);
+    idp.state.document = { token_endpoint_auth_methods_supported: ['client_secret_basic'] };
+    expect(await steps(discovered)).toEqual([true, 'discovery true', 'client true']);
+    expect(await steps({ ...discovered, well_known: `${idp.issuer}/nowhere` })).toEqual([false, 'discovery false']);
+    await refusal(auth.oauth.providers.test(0), 'auth.provider_not_found');
+  });
+
   test('a provider that is off is not offered', async () => {
     const { id, slug } = await add();
     expect(await auth.oauth.providers.listPublic()).toContainEqual({

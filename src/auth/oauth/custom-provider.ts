@@ -22,6 +22,11 @@ import {
   readProfile,
 } from './oauth-requests.ts';
 
+/** Every address of a provider that root entered. */
+export const providerAddresses = (record: OAuthProviderRecord): string[] => [
+  ...[record.wellKnown, record.authorizationEndpoint, record.tokenEndpoint, record.userInfoEndpoint],
+];
+
 /**
  * A provider that an administrator added: plain OAuth 2.0 with a user info endpoint that describes
  * the bearer of a token.
@@ -31,7 +36,7 @@ export function customProvider(
   { open, useMetadata, secretBox }: { open: OpenProvider; useMetadata: UseMetadata; secretBox: SecretBox },
 ): IdentityProvider {
   const { slug, name, clientId, scopes, wellKnown } = record;
-  const configured = [wellKnown, record.authorizationEndpoint, record.tokenEndpoint, record.userInfoEndpoint];
+  const configured = providerAddresses(record);
 
   async function identify(
     call: CallProvider,
@@ -104,7 +109,7 @@ function readVerifiedEmail(profile: Record<string, unknown>, field: string): str
  * Automatic: form fields, which nearly every provider accepts, unless this one says otherwise; then
  * Basic, where it lists both and refuses the first.
  */
-function readAuthentication(
+export function readAuthentication(
   { authStyle }: OAuthProviderRecord,
   metadata: ProviderMetadata | undefined,
 ): ClientAuthentication[] {
@@ -113,14 +118,14 @@ function readAuthentication(
   return authStyle === AUTH_STYLE.auto && methods ? announcedAuthentication(methods).reverse() : ['form'];
 }
 
-function openSecret({ clientSecretSealed }: OAuthProviderRecord, secretBox: SecretBox): string {
+export function openSecret({ clientSecretSealed }: OAuthProviderRecord, secretBox: SecretBox): string {
   if (clientSecretSealed === '') return '';
   const secret = secretBox.open(clientSecretSealed);
   if (secret === undefined) throw providerFailed(sentence('oauth.secret'));
   return secret;
 }
 
-function requireAddress(address: string | undefined): string {
+export function requireAddress(address: string | undefined): string {
   if (!address) throw providerFailed(sentence('oauth.no_address'));
   return address;
 }

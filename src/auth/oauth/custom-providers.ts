@@ -181,7 +181,7 @@ export const listPublicProviders = async (ctx: { store: Store; secretBox: Secret
       scopes,
     }));
 
-async function findRecord({ store }: { store: Store }, id: number): Promise<OAuthProviderRecord> {
+export async function findRecord({ store }: { store: Store }, id: number): Promise<OAuthProviderRecord> {
   const record = (await store.providers.all()).find((provider) => provider.id === id);
   if (!record) throw authErrors.provider_not_found();
   return record;

@@ -1,7 +1,12 @@
 import { AppError, isObject, parseJson, randomToken, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import { type CallProvider, openProvider, type ProviderAnswer, type Upstream } from '../../upstream/index.ts';
 import { discover, type ProviderMetadata } from './discover.ts';
-import { announcedAuthentication, requestAsClient } from './oauth-requests.ts';
+import {
+  announcedAuthentication,
+  type ClientAuthentication,
+  type OAuthClient,
+  requestAsClient,
+} from './oauth-requests.ts';
 import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './oidc-provider.ts';
 
 /** The steps in order; only the last one can have failed. Their sentences contain no secret. */
@@ -22,7 +27,10 @@ export async function tryOidc(upstream: Upstream, settings: OidcSettings, redire
   };
   const keys = await tryKeys(call, found);
   if (!keys.ok) return [discovery, keys];
-  return [discovery, keys, await tryClient(call, settings, { metadata: found, redirectUri })];
+  const { tokenEndpoint: endpoint, tokenAuthMethods } = found;
+  // As at a sign-in.
+  const authentication = announcedAuthentication(tokenAuthMethods);
+  return [discovery, keys, await tryClient(call, settings, { endpoint, authentication, redirectUri })];
 }
 
 async function readMetadata(call: CallProvider, settings: OidcSettings): Promise<ProviderMetadata | OidcStep> {
@@ -45,16 +53,22 @@ async function tryKeys(call: CallProvider, { jwksUri }: ProviderMetadata): Promi
   return { name: 'keys', ok: true, ...sentence('oidc.keys', { number: count }) };
 }
 
+/** That of RFC 6749, and GitHub's. */
+const CODE_REFUSED: ReadonlySet<string> = new Set(['invalid_grant', 'bad_verification_code']);
+
 /**
  * A provider authenticates the client before it checks the code, and a wrong code has its own error
  * (RFC 6749 5.2). So `invalid_grant` means that the client was accepted.
  */
-async function tryClient(
+export async function tryClient(
   call: CallProvider,
-  { clientId, clientSecret }: OidcSettings,
-  { metadata, redirectUri }: { metadata: ProviderMetadata; redirectUri: string },
+  { clientId, clientSecret }: OAuthClient,
+  {
+    endpoint,
+    authentication,
+    redirectUri,
+  }: { endpoint: string; authentication: readonly ClientAuthentication[]; redirectUri: string },
 ): Promise<OidcStep> {
-  const { tokenEndpoint: endpoint, tokenAuthMethods } = metadata;
   const fail = (said: Sentence): OidcStep => ({ name: 'client', ok: false, ...toSentence(said) });
   const form = {
     grant_type: 'authorization_code',
@@ -62,8 +76,6 @@ async function tryClient(
     code_verifier: randomToken(43),
     redirect_uri: redirectUri,
   };
-  // As at a sign-in.
-  const authentication = announcedAuthentication(tokenAuthMethods);
   let answer: ProviderAnswer;
   try {
     const client = { clientId, clientSecret };
@@ -78,7 +90,7 @@ async function tryClient(
   if (code === 'invalid_client' || code === 'unauthorized_client' || status === 401) {
     return fail(sentence('oidc.client_refused'));
   }
-  if (code !== 'invalid_grant') {
+  if (!CODE_REFUSED.has(code)) {
     const reported = /^[a-z_]{1,40}$/.test(code) ? `, ${code}` : '';
     return fail(sentence('oidc.token', { words: `${status}${reported}` }));
   }

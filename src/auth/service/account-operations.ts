@@ -34,6 +34,7 @@ import {
   listPublicProviders,
   updateProvider,
 } from '../oauth/custom-providers.ts';
+import { tryCustomProvider } from '../oauth/try-custom-provider.ts';
 import { editBalanceAlert, readBalanceAlert, rotateBalanceAlertSecret } from '../own-account/balance-alert.ts';
 import { type AddressDeps, bindAddress, sendAddressCode, unbindAddress } from '../own-account/change-address.ts';
 import { confirmExport, deleteOwnAccount, editOwnAccount, revokeOwnLinks } from '../own-account/edit-own-account.ts';
@@ -165,6 +166,7 @@ export function providerOperations(ctx: {
   store: Store;
   clock: Clock;
   secretBox: SecretBox;
+  settings: () => AuthSettings;
   settingsIn: SettingsIn;
   upstream: Upstream;
 }): GuardedAuth['oauth']['providers'] {
@@ -175,6 +177,7 @@ export function providerOperations(ctx: {
     update: (id, change) => updateProvider(ctx, id, change),
     delete: (id) => deleteProvider(ctx, id),
     discover: (address) => discoverProvider(ctx, address),
+    test: (id) => tryCustomProvider(ctx, id),
     listPublic: () => listPublicProviders(ctx),
   };
 }

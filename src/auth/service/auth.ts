@@ -42,6 +42,7 @@ import type { DiscoveredProvider, ProviderChange, PublicProvider } from '../oaut
 import type { ListedProvider, ProviderView } from '../oauth/describe-provider.ts';
 import type { OwnerSignIn } from '../oauth/find-or-create-user.ts';
 import type { OAuthRequest, OAuthResult, OAuthReturn, OAuthTicket } from '../oauth/sign-in-with-oauth.ts';
+import type { ProviderTrial } from '../oauth/try-custom-provider.ts';
 import type { BalanceAlertEdit, BalanceAlertSaved, BalanceAlertView } from '../own-account/balance-alert.ts';
 import type { ProfileEdit, ProfileEdited } from '../own-account/edit-own-account.ts';
 import type { CreatedPersonalToken, PersonalTokenView } from '../own-account/personal-token.ts';
@@ -284,6 +285,8 @@ export interface GuardedAuth {
         well_known_url?: string | undefined;
         issuer_url?: string | undefined;
       }): Promise<DiscoveredProvider>;
+      /** Tests a provider as it is stored. */
+      test(id: number): Promise<ProviderTrial>;
       /** Only the providers that can be used, with their public fields. */
       listPublic(): Promise<PublicProvider[]>;
     };

@@ -135,7 +135,7 @@ export function createAuth({ settings: source, ...given }: AuthDeps): Auth {
     ...passkeyOperations({ ...signInDeps, settings, settingsIn, sessions, proofs }),
     oauth: {
       ...oauthOperations({ ...signInDeps, secretBox, settings, settingsIn, findProvider }),
-      providers: providerOperations({ store, clock, secretBox, settingsIn, upstream }),
+      providers: providerOperations({ store, clock, secretBox, settings, settingsIn, upstream }),
     },
     ...messengerOperations({ ...signInDeps, settings, upstream, identifyByCode }),
     ...proofOperations({ store, clock, logger, settings, proofs, passwords, signIns, ...factors }),

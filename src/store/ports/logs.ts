@@ -45,6 +45,7 @@ export const AUDIT_ACTIONS = [
   'import.new_api',
   'oauth_provider.create',
   'oauth_provider.delete',
+  'oauth_provider.test',
   'oauth_provider.update',
   'option.set',
   'option.test',

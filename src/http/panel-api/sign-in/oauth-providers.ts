@@ -122,6 +122,24 @@ export function oauthProviderRoutes(
         detail: { summary: 'Delete a custom provider that no user is connected to' },
       },
     )
+    .post(
+      '/api/custom-oauth-provider/:id/test',
+      async ({ request, panel, origin, params }) => {
+        // A test sends the stored secret to the configured address.
+        await requireProof(panel, request);
+        const id = readId(params.id);
+        const result = await providers.test(id);
+        const detail = { ok: result.ok };
+        await audit({ panel, origin }, { action: 'oauth_provider.test', target: `oauth_provider:${id}`, detail });
+        return ok(result);
+      },
+      {
+        root: true,
+        critical: true,
+        documentsProof: { scope: 'settings.security' },
+        detail: { summary: 'Test a custom provider as it is stored' },
+      },
+    )
     .post('/api/custom-oauth-provider/discovery', async ({ body }) => ok(await providers.discover(body)), {
       root: true,
       body: strictObject({ well_known_url: text(600), issuer_url: text(600) }),

@@ -101,6 +101,8 @@ const valueTexts: Readonly<Record<string, TextKey>> = {
   'plugin.active.false': 'audit.notActivated',
   'channel.ok.true': 'trial.stepPassed',
   'channel.ok.false': 'trial.stepFailed',
+  'oauth_provider.ok.true': 'trial.stepPassed',
+  'oauth_provider.ok.false': 'trial.stepFailed',
   'option.ok.true': 'trial.stepPassed',
   'option.ok.false': 'trial.stepFailed',
   'channel.status.1': 'channels.keyOn',

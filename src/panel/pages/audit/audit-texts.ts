@@ -35,6 +35,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'export.usage': 'audit.action.export.usage',
   'export.users': 'audit.action.export.users',
   'oauth_provider.create': 'audit.action.oauth_provider.create',
+  'oauth_provider.test': 'audit.action.oauth_provider.test',
   'oauth_provider.update': 'audit.action.oauth_provider.update',
   'oauth_provider.delete': 'audit.action.oauth_provider.delete',
   'option.set': 'audit.action.option.set',

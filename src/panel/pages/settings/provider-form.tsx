@@ -11,17 +11,18 @@ import {
   Textarea,
   TextInput,
 } from '@mantine/core';
-import { IconAlertTriangle, IconWorldSearch } from '@tabler/icons-react';
+import { IconAlertTriangle, IconPlayerPlay, IconWorldSearch } from '@tabler/icons-react';
 import { type KeyboardEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import type { DiscoveredProvider, OAuthProvider } from '../../api/types.ts';
+import type { DiscoveredProvider, OAuthProvider, OptionTestResult } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { LocalAddressNotice } from '../../ui/display/local-address-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/page.tsx';
@@ -40,6 +41,32 @@ import classes from './settings.module.css';
 import { hideShowButton } from './special-inputs.tsx';
 
 type Saving = { body: Record<string, unknown>; force: boolean };
+
+/** Tests the provider as it is stored and shows each step. */
+function ProviderTrial({ id, isDirty }: { id: number; isDirty: boolean }) {
+  const { t } = useTranslation();
+  const change = useMutationWithProof<void, OptionTestResult>({
+    scope: 'settings.security',
+    request: () => ({ method: 'POST', path: `/api/custom-oauth-provider/${id}/test`, timeoutMs: 60_000 }),
+  });
+  return (
+    <Section heading={t('settings.test')} intro={t(isDirty ? 'settings.testDirty' : 'settings.testHelp')}>
+      <div>
+        <Button
+          variant="default"
+          disabled={isDirty}
+          loading={change.isPending}
+          leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
+          onClick={() => change.mutate()}
+        >
+          {t('settings.testRun')}
+        </Button>
+      </div>
+      {change.isError && <ErrorNotice error={change.error} />}
+      {change.data !== undefined && !change.isPending && <TrialSteps {...change.data} />}
+    </Section>
+  );
+}
 
 export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
   const { t } = useTranslation();
@@ -195,6 +222,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
             </Stack>
           </Collapsible>
         </Section>
+        {stored !== null && <ProviderTrial id={stored.id} isDirty={form.isDirty} />}
         <Group justify="flex-end">
           <Button
             type="submit"
