@@ -57,6 +57,7 @@ import postgres51 from './postgres/0051_rest_events.sql' with { type: 'text' };
 import postgres52 from './postgres/0052_key_addresses.sql' with { type: 'text' };
 import postgres53 from './postgres/0053_relayed_tasks.sql' with { type: 'text' };
 import postgres54 from './postgres/0054_followed_requests.sql' with { type: 'text' };
+import postgres55 from './postgres/0055_open_tasks.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -111,6 +112,7 @@ import sqlite51 from './sqlite/0051_rest_events.sql' with { type: 'text' };
 import sqlite52 from './sqlite/0052_key_addresses.sql' with { type: 'text' };
 import sqlite53 from './sqlite/0053_relayed_tasks.sql' with { type: 'text' };
 import sqlite54 from './sqlite/0054_followed_requests.sql' with { type: 'text' };
+import sqlite55 from './sqlite/0055_open_tasks.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -562,5 +564,28 @@ export const migrations: readonly Migration[] = [
     sql: { sqlite: sqlite54, postgres: postgres54 },
     checks: [],
     back: ALWAYS,
+  },
+  {
+    number: 55,
+    name: '0055_open_tasks',
+    sql: { sqlite: sqlite55, postgres: postgres55 },
+    checks: [],
+    back: {
+      unless: [],
+      moved: {
+        back: `
+          drop index tasks_running;
+          drop index tasks_open;
+          create index tasks_unfinished on tasks (channel_id, platform)
+            where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS');
+          create index tasks_open on tasks (user_id, status, created_at)
+            where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS');
+          create index tasks_running on tasks (channel_id, upstream_model, credential_id, slots)
+            where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
+          create index tasks_running_by_user on tasks (user_id, api_key_id, "group")
+            where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';`,
+        again: sqlite55,
+      },
+    },
   },
 ];

@@ -2,10 +2,13 @@
  * The least that relays chats with all parts that the gateway must have: `bun
  * bench/least/whole-chats.ts FOLDER FULL|NORMAL VENDOR_URL`. A durable commit of the gateway's own
  * statements reserves before the vendor is asked, another bills, and the vendor's bytes pass
- * unread, whole or as a stream. Prints its port.
+ * unread, whole or as a stream; `serve-by-key.ts` does what stands around a request. Prints its
+ * port.
  */
 import { newTaskId, systemClock } from '../../src/kernel/index.ts';
+import type { PresentedKey } from '../../src/store/ports/index.ts';
 import { openParts } from './parts.ts';
+import { serveByKey } from './serve-by-key.ts';
 
 const [folder = '', synchronous = '', vendorUrl = ''] = process.argv.slice(2);
 const RESERVED = 200;
@@ -17,29 +20,29 @@ const { store, userId, walletId, send } = await openParts(
   '../../src/plugins/factory/demo.js',
 );
 
-type Relay = { relayId: string; model: string };
+type Relay = { relayId: string; model: string; apiKeyId: number };
 
-async function open({ relayId, model }: Relay): Promise<void> {
+async function open({ relayId, model, apiKeyId }: Relay): Promise<void> {
   const at = systemClock.unix();
   await store.transaction(async (tx) => {
     await tx.relays.open({
-      ...{ relayId, kind: 'chat', userId, walletId, apiKeyId: null, group: 'default', channelId: 1, model },
+      ...{ relayId, kind: 'chat', userId, walletId, apiKeyId, group: 'default', channelId: 1, model },
       ...{ quota: RESERVED, billing: toBilling(model, {}), requestId: relayId, leaseOwner: NODE, leaseForMs: 30_000 },
       ...{ createdAt: at, credentialId: null },
     });
-    await tx.ledger.reserve({ walletId, userId, apiKeyId: null, taskId: relayId, attempt: 1, amount: RESERVED, at });
+    await tx.ledger.reserve({ walletId, userId, apiKeyId, taskId: relayId, attempt: 1, amount: RESERVED, at });
   });
 }
 
-async function bill({ relayId, model }: Relay): Promise<void> {
+async function bill({ relayId, model, apiKeyId }: Relay): Promise<void> {
   const at = systemClock.unix();
   await store.transaction(async (tx) => {
     const ending = { quota: PAID, billing: toBilling(model, { output_tokens: PAID }), httpStatus: 200, finishedAt: at };
     const claim = { relayId, by: { owner: NODE }, reserved: RESERVED };
     if (!(await tx.relays.end(claim, { ...ending, status: 'BILLED' }))) throw new Error('the request has ended');
     await tx.ledger.settleAll({
-      lines: [{ walletId, apiKeyId: null, taskId: relayId, kind: 'settle', attempt: 1, amount: RESERVED - PAID, at }],
-      usage: [{ walletId, apiKeyId: null, channelId: 1, quota: PAID }],
+      lines: [{ walletId, apiKeyId, taskId: relayId, kind: 'settle', attempt: 1, amount: RESERVED - PAID, at }],
+      usage: [{ walletId, apiKeyId, channelId: 1, quota: PAID }],
     });
   });
 }
@@ -49,9 +52,9 @@ const toBilling = (model: string, facts: Record<string, number>) => ({
   ...{ action: 'chat', usd: 0.0001 },
 });
 
-async function relay(request: Request): Promise<Response> {
+async function relay(request: Request, { id: apiKeyId }: PresentedKey): Promise<Response> {
   const body = (await request.json()) as { model: string; stream?: boolean };
-  const relayed = { relayId: newTaskId(systemClock.nowMs()), model: body.model };
+  const relayed = { relayId: newTaskId(systemClock.nowMs()), model: body.model, apiKeyId };
   await open(relayed);
   const answer = await send({ url: `${vendorUrl}/v1/chat/completions`, method: 'POST', headers: {}, body });
   if (!body.stream) {
@@ -64,5 +67,4 @@ async function relay(request: Request): Promise<Response> {
   return new Response(stream, { headers: { 'content-type': 'text/event-stream' } });
 }
 
-const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: relay });
-process.stdout.write(`${server.port}\n`);
+await serveByKey({ store, folder, userId, walletId }, relay);

@@ -1,10 +1,13 @@
 /**
  * The least that submits with all parts that the gateway must have: `bun
  * bench/least/whole-submissions.ts FOLDER FULL|NORMAL VENDOR_URL`. Three hook calls in the sandbox,
- * one request to the vendor, two durable commits of the gateway's own statements. Prints its port.
+ * one request to the vendor, two durable commits of the gateway's own statements, and what
+ * `serve-by-key.ts` does around a request. Prints its port.
  */
 import { newTaskId, systemClock } from '../../src/kernel/index.ts';
+import type { PresentedKey } from '../../src/store/ports/index.ts';
 import { openParts } from './parts.ts';
+import { serveByKey } from './serve-by-key.ts';
 
 const [folder = '', synchronous = '', vendorUrl = ''] = process.argv.slice(2);
 const QUOTA = 200;
@@ -18,7 +21,7 @@ const { store, userId, walletId, hook, ask } = parts;
 
 type Submitted = { taskId: string; taskData: { status: string } };
 
-async function submit(request: Request): Promise<Response> {
+async function submit(request: Request, { id: apiKeyId }: PresentedKey): Promise<Response> {
   const requestBody = (await request.json()) as { model: string; prompt: string };
   const { model, prompt } = requestBody;
   const taskId = newTaskId(systemClock.nowMs());
@@ -45,7 +48,7 @@ async function submit(request: Request): Promise<Response> {
         platform: 'demo',
         userId,
         walletId,
-        apiKeyId: null,
+        apiKeyId,
         group: 'default',
         channelId: 1,
         action: 'text_to_video',
@@ -55,7 +58,7 @@ async function submit(request: Request): Promise<Response> {
       ...{ billing: { ...billing, model, action: 'text_to_video' }, createdAt: at, ...LEASE },
     });
     await tx.tasks.addEvent({ taskId, at, kind: 'created', status: 'NOT_START', detail: `${QUOTA}` });
-    await tx.ledger.reserve({ walletId, userId, apiKeyId: null, taskId, attempt: 1, amount: QUOTA, at });
+    await tx.ledger.reserve({ walletId, userId, apiKeyId, taskId, attempt: 1, amount: QUOTA, at });
     return inserted;
   });
   const body = await ask<object>({ ...described, method: 'POST' });
@@ -70,5 +73,4 @@ async function submit(request: Request): Promise<Response> {
   return Response.json({ id: taskId, status: 'SUBMITTED', model, prompt });
 }
 
-const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: submit });
-process.stdout.write(`${server.port}\n`);
+await serveByKey({ store, folder, userId, walletId }, submit);

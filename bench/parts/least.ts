@@ -90,7 +90,8 @@ async function benchWholeSubmissions({ seconds }: Run, synchronous: 'FULL' | 'NO
   const gateway = await startScript('least/whole-submissions.ts', [temporaryFolder(), synchronous, vendor.url]);
   try {
     const body = JSON.stringify({ model: 'demo-video', prompt: 'a lighthouse in the fog' });
-    const submission = formatRequest('POST', '/', { headers: { 'content-type': 'application/json' }, body });
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
+    const submission = formatRequest('POST', '/', { headers, body });
     const what = (times: string) => `least: ${times} with all parts, SQLite ${synchronous}`;
     const load = { gateway, seconds, next: () => submission };
     return [
@@ -108,7 +109,7 @@ async function benchWholeChats({ seconds }: Run): Promise<Figure[]> {
   const vendor = await startScript('load/serve-chats.ts');
   const gateway = await startScript('least/whole-chats.ts', [temporaryFolder(), 'NORMAL', vendor.url]);
   const load = { gateway, seconds, warmUpRequests: 1000 };
-  const [chat, stream, paced] = [formatChat('', false), formatChat('', true), formatChat('', true, 'paced')];
+  const [chat, stream, paced] = [formatChat(KEY, false), formatChat(KEY, true), formatChat(KEY, true, 'paced')];
   const measure = (what: string, text: string, connections: number) =>
     measureRequests({ ...load, what: `least: ${what} with all parts, NORMAL`, next: () => text, connections });
   try {
@@ -118,7 +119,7 @@ async function benchWholeChats({ seconds }: Run): Promise<Figure[]> {
       ...(await measure('relayed stream of 100 events alone', stream, 1)),
       ...(await measure('relayed streams of 100 events', stream, CONNECTIONS)),
       ...(await measure('relayed streams of 100 events in a second', paced, OPEN_STREAMS)),
-      ...(await timeFirstByte(vendor, gateway, 'least: first byte of a relayed stream')),
+      ...(await timeFirstByte(vendor, { ...gateway, key: KEY }, 'least: first byte of a relayed stream')),
     ];
   } finally {
     await Promise.all([gateway.stop(), vendor.stop()]);

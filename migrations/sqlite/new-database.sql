@@ -111,7 +111,6 @@ CREATE TABLE tasks (
 CREATE UNIQUE INDEX tasks_task_id on tasks (task_id);
 CREATE INDEX tasks_user on tasks (user_id, id);
 CREATE INDEX tasks_overdue on tasks (submit_time) where status in ('SUBMITTED', 'QUEUED', 'IN_PROGRESS');
-CREATE INDEX tasks_unfinished on tasks (channel_id, platform) where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS');
 CREATE TABLE task_events (
   id integer primary key autoincrement,
   task_id text not null,
@@ -388,7 +387,6 @@ CREATE TABLE usage_progress (
   id integer primary key,
   until integer not null
 );
-CREATE INDEX tasks_open on tasks (user_id, status, created_at) where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS');
 CREATE INDEX usage_logs_channel on usage_logs (channel_id, kind, created_at);
 CREATE INDEX tasks_due on tasks (channel_id, next_poll_at, lease_until) where status in ('SUBMITTED', 'QUEUED', 'IN_PROGRESS');
 CREATE INDEX tasks_answers on tasks (platform, id) where upstream_task_id <> '';
@@ -785,12 +783,8 @@ CREATE TABLE credentials (
   removed_at integer not null default 0
 , balance_micros integer default null, balance_at integer not null default 0, balance_fault text default null, told_limits text default null, told_limits_fault text default null);
 CREATE INDEX credentials_channel on credentials (channel_id);
-CREATE INDEX tasks_running on tasks (channel_id, upstream_model, credential_id, slots)
-  where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
 CREATE INDEX waiting_next on waiting (class, node, priority desc, turn, task_id) where not_before = 0 and parked = '';
 CREATE INDEX waiting_parked on waiting (user_id, api_key_id, class) where parked <> '';
-CREATE INDEX tasks_running_by_user on tasks (user_id, api_key_id, "group")
-  where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
 CREATE INDEX task_list_user on task_list (user_id, id, hidden_at);
 CREATE INDEX waiting_falls_back on waiting (class, since) where falls_back = 1;
 CREATE TRIGGER task_list_model after update of properties on tasks
@@ -875,6 +869,8 @@ CREATE TABLE rest_events (
 );
 CREATE INDEX rest_events_channel on rest_events (channel_id, reason, id);
 CREATE INDEX relay_requests_followed on relay_requests (user_id, id) where kind in ('image', 'image_edit');
+CREATE INDEX tasks_running on tasks (phase, channel_id, upstream_model, credential_id, slots) where finish_time = 0;
+CREATE INDEX tasks_open on tasks (user_id, phase, api_key_id, "group", status, created_at) where finish_time = 0;
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -44,7 +44,11 @@ const claims: Query[] = [
     'tasks',
     'tasks_task_id',
   ],
-  ['countUnfinished', ({ tasks }) => tasks.countUnfinished({ channelId: 3 }), 'tasks', 'tasks_unfinished'],
+  ['countUnfinished', ({ tasks }) => tasks.countUnfinished({ channelId: 3 }), 'tasks', 'tasks_running'],
+  ['countUnfinished of all', ({ tasks }) => tasks.countUnfinished({}), 'tasks', /tasks_(running|open)/],
+  ['running by account', ({ capacity }) => capacity.running(['t'], 'n'), 'tasks', /tasks_(running|open)/],
+  ['running by user', ({ waiting }) => waiting.running([7], { locks: false }), 'tasks', 'tasks_open'],
+  ['running', ({ queueView }) => queueView.running(), 'tasks', /tasks_(running|open)/],
   ['latestWithData', ({ tasks }) => tasks.latestWithData('rare', 20), 'tasks', 'tasks_answers'],
 ];
 
@@ -135,7 +139,7 @@ const figures: Query[] = [
   ],
   ['channelHealth', ({ figures }) => figures.channelHealth(29_000), 'usage_logs', 'usage_logs_channel'],
   ['countOverdue', ({ figures }) => figures.countOverdue(5), 'tasks', 'tasks_overdue'],
-  ['openTasks', ({ figures }) => figures.openTasks({}), 'tasks', /tasks_(open|unfinished|submitting|overdue|due)/],
+  ['openTasks', ({ figures }) => figures.openTasks({}), 'tasks', /tasks_(open|running|submitting|overdue|due)/],
   [
     'the sums of a user',
     ({ usage }) => usage.byTime({ unit: 'quarter', from: 0, until: 9e9, userId: 7 }),
@@ -238,9 +242,9 @@ const accounts: Query[] = [
 
 const fill = (count: number, status: string) =>
   `insert into tasks (task_id, platform, user_id, "group", channel_id, action, status, progress, created_at, updated_at, quota,
-    properties, execution, billing, next_poll_at, submit_time)
+    properties, execution, billing, next_poll_at, submit_time, finish_time)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
-   select '${status}' || i, 'demo', 1, 'default', i % 10, '', '${status}', '', 1, 1, 0, '{}', '{}', '{}', i, i from n`;
+   select '${status}' || i, 'demo', 1, 'default', i % 10, '', '${status}', '', 1, 1, 0, '{}', '{}', '{}', i, i, ${status === 'SUCCESS' ? 'i' : '0'} from n`;
 
 const fillWebhooks = [
   `insert into webhook_outbox (event_id, task_id, user_id, api_key_id, event, url, host, payload, status, next_attempt_at, give_up_at,

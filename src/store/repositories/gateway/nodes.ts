@@ -3,7 +3,7 @@ import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
 import type { AliveNode, ClockStore, NodeStore } from '../../ports/index.ts';
 import { STORED_PENDING } from '../../schema/dialect-columns.ts';
 import { atomic, type Context } from '../context.ts';
-import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
+import { IS_OPEN, RUNNING } from '../tasks/claim-tasks.ts';
 
 export function createNodeStore({ db, tables: { nodes }, nowMs, now, lockName }: Context): NodeStore {
   const nowSeconds = sql<number>`cast(${nowMs} / 1000 as bigint)`;
@@ -74,7 +74,7 @@ const IS_PENDING = sql.raw(`state = '${STORED_PENDING}'`);
 /** Pauses and leases: an end that comes early is harmless. */
 const PAUSES = [
   inMs('tasks', 'next_poll_at', sql`status in ${RUNNING} and next_poll_at > 0`),
-  inMs('tasks', 'lease_until', sql`status in ${UNFINISHED} and lease_until > 0`),
+  inMs('tasks', 'lease_until', sql`${IS_OPEN} and lease_until > 0`),
   inMs('webhook_outbox', 'next_attempt_at', PENDING),
   inMs('webhook_outbox', 'lease_until', sql`${PENDING} and lease_until > 0`),
   inMs('kept_results', 'next_attempt_at', IS_PENDING),

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gte, isNotNull, lt, ne, sql } from 'drizzle-orm';
 import type { ActivationName, PluginOutcomeStore, PluginSourceStore, PluginStore } from '../../ports/index.ts';
 import { atomic, type Context, isEmpty } from '../context.ts';
-import { UNFINISHED } from '../tasks/claim-tasks.ts';
+import { IS_OPEN } from '../tasks/claim-tasks.ts';
 
 export function createPluginStore({ db, tables, lockName }: Context): PluginStore {
   const { taskPlugins: plugins, deletedPluginVersions: former } = tables;
@@ -149,14 +149,14 @@ export function createPluginSourceStore({ db, tables }: Context): PluginSourceSt
         .select({ reader, count: sql<number>`count(*)` })
         .from(tasks)
         .leftJoin(sources, eq(sources.sourceHash, tasks.sourceHash))
-        .where(sql`${tasks.status} in ${UNFINISHED} and ${tasks.sourceHash} <> ''`)
+        .where(sql`${IS_OPEN} and ${tasks.sourceHash} <> ''`)
         .groupBy(sql`1`);
       return new Map(rows.map((row) => [row.reader, Number(row.count)]));
     },
 
     async deleteUnused(usedUntil, limit) {
       const isNeeded = sql`exists (select 1 from ${tasks} where ${tasks.sourceHash} = unused.source_hash
-        and ${tasks.status} in ${UNFINISHED})`;
+        and ${IS_OPEN})`;
       const hasAdopted = sql`exists (select 1 from ${sources} as others where others.adopted_by = unused.source_hash)`;
       const unused = sql`select unused.source_hash from ${sources} as unused where unused.used_at <= ${usedUntil}
         and not ${isNeeded} and not ${hasAdopted} limit ${limit}`;

@@ -2,7 +2,7 @@ import { and, desc, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { LedgerStore, TaskProperties } from '../../ports/index.ts';
 import { type Context, encodeTexts, lazy } from '../context.ts';
 import { lazyByShape, whereGiven } from '../prepare-by-shape.ts';
-import { UNFINISHED } from '../tasks/claim-tasks.ts';
+import { IS_OPEN, UNFINISHED } from '../tasks/claim-tasks.ts';
 
 /** A condition: a ledger line is of the user's own wallet. */
 export const isOfOwnWallet = (walletId: SQLWrapper, userId: SQL | number): SQL =>
@@ -78,7 +78,7 @@ export function createAccountStatements({
   );
   const findOpen = lazy(() =>
     prepare(sql`
-      select task_id from tasks where user_id = ${at('userId')} and status in ${UNFINISHED}
+      select task_id from tasks where user_id = ${at('userId')} and ${IS_OPEN}
       union all select relay_id from relay_requests where status = 'OPEN' and user_id = ${at('userId')}`),
   );
 

@@ -8,7 +8,7 @@ import type {
   ScopeCount,
 } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, isFromFuture, lazy, toJsonSafeText } from '../context.ts';
-import { UNFINISHED } from './claim-tasks.ts';
+import { IS_SENDING } from './claim-tasks.ts';
 
 /** A start that is further ahead was written under a wrong clock. */
 const AHEAD_MS = 1000;
@@ -18,7 +18,6 @@ export function createCapacityStore(context: Context): CapacityStore {
   const at = sql.placeholder;
   const nowSeconds = sql`cast(${nowMs} / 1000 as bigint)`;
   const isKey = sql`pool = ${at('pool')} and model = ${at('model')}`;
-  const isRunning = sql`tasks.status in ${UNFINISHED} and tasks.phase = 'sending'`;
   // The database's clock wrote both of them in the statement that ended the task.
   const isAbandoned = sql`tasks.slot_until > 0 and tasks.slot_until > ${nowSeconds}
     and not ${isFromFuture(sql`tasks.updated_at * 1000`, nowMs)}`;
@@ -58,7 +57,7 @@ export function createCapacityStore(context: Context): CapacityStore {
     and (asked.model = '' or tasks.upstream_model = asked.model)`;
   const countAll = lazy(() =>
     prepare(sql`select 'now', 0, ${nowMs}
-      union all select 'running', asked.no, sum(tasks.slots) from ${ofScope} where ${isRunning} group by asked.no
+      union all select 'running', asked.no, sum(tasks.slots) from ${ofScope} where ${IS_SENDING} group by asked.no
       union all select 'running', asked.no, count(*) from ${scopes} join relay_requests on ${isRelayedBy}
         where asked.relays_except is not null and relay_requests.lease_owner <> asked.relays_except group by asked.no
       union all select 'abandoned', asked.no, sum(tasks.slots) from ${ofScope} where ${isAbandoned} group by asked.no
@@ -73,7 +72,7 @@ export function createCapacityStore(context: Context): CapacityStore {
     prepare(sql`select channel_id, credential_id, upstream_model,
         sum(case when status = 'NOT_START' then 0 else slots end), sum(case when status = 'NOT_START' then slots else 0 end), 0,
         sum(case when status = 'QUEUED' then 1 else 0 end), sum(case when status in ('NOT_START', 'SUBMITTED') then 1 else 0 end)
-      from tasks where ${isRunning} and ${isOther} group by channel_id, credential_id, upstream_model
+      from tasks where ${IS_SENDING} and ${isOther} group by channel_id, credential_id, upstream_model
       union all select channel_id, credential_id, upstream_model, 0, 0, sum(slots), 0, 0
       from tasks where ${isAbandoned} and ${isOther} group by channel_id, credential_id, upstream_model
       union all select channel_id, credential_id, '', count(*), 0, 0, 0, 0

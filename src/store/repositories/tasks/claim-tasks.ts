@@ -9,6 +9,14 @@ import { type Context, encodeTexts, isOverIn, lazy, separate } from '../context.
  */
 export const RUNNING = sql.raw(`('SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
 export const UNFINISHED = sql.raw(`('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
+/**
+ * Unfinished tasks by the indexes `tasks_running` and `tasks_open`. Their `where` names the time of
+ * the end: an index whose `where` names the status is written at each change of it.
+ */
+export const IS_OPEN = sql`tasks.finish_time = 0 and tasks.status in ${UNFINISHED}`;
+export const IS_SENDING = sql`${IS_OPEN} and tasks.phase = 'sending'`;
+/** With both phases named, the tasks of a channel stand together in `tasks_running`. */
+export const IS_OPEN_AT_CHANNEL = sql`${IS_OPEN} and tasks.phase in ('sending', 'waiting') and tasks.channel_id`;
 
 type Claims = Pick<TaskStore, 'claimDue' | 'untilDue' | 'claimInterrupted' | 'claimOverdue' | 'makeDue'>;
 

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { ParkedBy, Parking, WaitingStore } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, lazy, type RecordColumns } from '../context.ts';
-import { UNFINISHED } from './claim-tasks.ts';
+import { IS_SENDING } from './claim-tasks.ts';
 import { type QueueChange, queueName } from './waiting-turns.ts';
 
 const PARKING = { task_id: 'text', parked: 'text' } as const satisfies RecordColumns;
@@ -14,11 +14,10 @@ export function createParkedTasks(
   count: (changes: readonly QueueChange[]) => Promise<void>,
 ) {
   const at = sql.placeholder;
-  const running = sql`status in ${UNFINISHED} and phase = 'sending'`;
   const ofUsers = lists.amongIds(sql.raw('user_id'), 'ids');
   const countRunning = lazy(() =>
     prepare(sql`select user_id, api_key_id, "group", count(*) from tasks
-      where ${running} and ${ofUsers} group by user_id, api_key_id, "group"`),
+      where ${IS_SENDING} and ${ofUsers} group by user_id, api_key_id, "group"`),
   );
   const lockUsers = lazy(() =>
     prepare(sql`select id from users where ${lists.amongIds(sql.raw('id'), 'ids')} order by id ${lockRows}`),

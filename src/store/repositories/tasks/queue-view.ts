@@ -2,7 +2,7 @@ import { and, asc, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import type { QueueViewStore, WaitingOrder } from '../../ports/index.ts';
 import type { Context } from '../context.ts';
 import { countAll } from '../prepare-by-shape.ts';
-import { UNFINISHED } from './claim-tasks.ts';
+import { IS_SENDING } from './claim-tasks.ts';
 
 const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 
@@ -149,7 +149,7 @@ export function createQueueView({ db, tables, statement }: Context): QueueViewSt
     async running() {
       const rows = await statement(sql`
         select channel_id, upstream_model, sum(slots) from tasks
-        where status in ${UNFINISHED} and phase = 'sending' group by 1, 2`);
+        where ${IS_SENDING} group by 1, 2`);
       return rows.map(([channelId, upstreamModel, slots]) => ({
         channelId: Number(channelId),
         upstreamModel: String(upstreamModel),

@@ -4,7 +4,7 @@ import { type Lease, LONGEST_LEASE_MS, type TaskChange, type TaskRecord, type Ta
 import { type Context, isOverIn, lazy, separate } from '../context.ts';
 import { columnPlaceholder, countAll } from '../prepare-by-shape.ts';
 import { createTaskAdvances } from './advance-tasks.ts';
-import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
+import { createTaskClaims, IS_OPEN, IS_OPEN_AT_CHANNEL, IS_SENDING, RUNNING, UNFINISHED } from './claim-tasks.ts';
 import { createTaskInserts } from './insert-tasks.ts';
 import { createLinkedResult } from './linked-result.ts';
 import { createTaskEvents } from './task-events.ts';
@@ -288,11 +288,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
         .update(tasks)
         .set(release)
         .where(
-          and(
-            sql`${tasks.status} in ${expireSubmits ? UNFINISHED : RUNNING}`,
-            eq(tasks.phase, 'sending'),
-            eq(tasks.leaseOwner, owner),
-          ),
+          and(IS_SENDING, expireSubmits ? undefined : sql`${tasks.status} in ${RUNNING}`, eq(tasks.leaseOwner, owner)),
         )
         .returning({ id: tasks.id });
       return released.length + (memory?.leases.expire(owner) ?? 0);
@@ -302,7 +298,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       const expired = await db
         .update(tasks)
         .set(release)
-        .where(and(isUnfinished, eq(tasks.phase, 'sending'), sql`${tasks.leaseUntilMs} <> 0`))
+        .where(and(IS_SENDING, sql`${tasks.leaseUntilMs} <> 0`))
         .returning({ id: tasks.id });
       return expired.length + (memory?.leases.expire() ?? 0);
     },
@@ -312,7 +308,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
         isOverIn(tasks.leaseUntilMs, nowMs, LONGEST_LEASE_MS),
         memory ? notAmong(sql`${tasks.id}`, 'held') : undefined,
       );
-      const [all] = await db.select({ total: countAll() }).from(tasks).where(isUnfinished);
+      const [all] = await db.select({ total: countAll() }).from(tasks).where(IS_OPEN);
       const [late] = await db
         .select({
           total: countAll(),
@@ -331,9 +327,8 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
         .from(tasks)
         .where(
           and(
-            isUnfinished,
+            channelId === undefined ? IS_OPEN : sql`${IS_OPEN_AT_CHANNEL} = ${channelId}`,
             platform === undefined ? undefined : eq(tasks.platform, platform),
-            channelId === undefined ? undefined : eq(tasks.channelId, channelId),
           ),
         );
       return row?.total ?? 0;

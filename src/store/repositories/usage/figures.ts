@@ -9,7 +9,7 @@ import {
   type TaskStatus,
 } from '../../ports/index.ts';
 import { type Context, decodeSentence } from '../context.ts';
-import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
+import { IS_OPEN, IS_OPEN_AT_CHANNEL, RUNNING } from '../tasks/claim-tasks.ts';
 
 const DAY_SECONDS = 86_400;
 /** The ids of user and wallet in rows that sum up all users. */
@@ -80,7 +80,7 @@ export function createFigureStore(context: Context): FigureStore {
       const own = userId === undefined ? sql`` : sql`and user_id = ${userId}`;
       const rows = await statement(sql`
         select created_at / ${sql.raw(String(DAY_SECONDS))}, status, count(*) from tasks
-        where status in ${UNFINISHED} ${own} group by 1, 2`);
+        where ${IS_OPEN} ${own} group by 1, 2`);
       return rows.map(([day, status, tasks]) => ({
         day: Number(day),
         status: String(status) as TaskStatus,
@@ -104,7 +104,7 @@ export function createFigureStore(context: Context): FigureStore {
       }
       const rows = await statement(sql`
         select c.id,
-          (select count(*) from tasks t where t.channel_id = c.id and t.status in ${UNFINISHED}),
+          (select count(*) from tasks where ${IS_OPEN_AT_CHANNEL} = c.id),
           (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'settle'),
           (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'refund'),
           (select u.task_id from usage_logs u where u.channel_id = c.id and u.kind = 'refund' order by u.created_at desc limit 1),
