@@ -8,7 +8,7 @@ export type CommandIo = {
   err(text: string): void;
   /** All of standard input, at most 64 KiB. */
   readStdin(): Promise<string>;
-  /** Resolves when all output has been written. */
+  /** Resolves when all output has been written; rejects where standard output takes no more. */
   flush(): Promise<void>;
   /** Whether standard error is a terminal. */
   isTerminal: boolean;

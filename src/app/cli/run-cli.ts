@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { AppError, describeBytes, escapeHiddenInJson, OperatorError } from '../../kernel/index.ts';
+import { AppError, describeBytes, escapeHiddenInJson, OperatorError, unwritable } from '../../kernel/index.ts';
 import { type CommandInput, type CommandIo, EXIT, type ExitCode, toPrintable, UsageError } from './command.ts';
 import { COMMANDS, type CommandSpec } from './commands.ts';
 import { explainRefusal } from './drop-root.ts';
@@ -12,8 +12,15 @@ const STDIN_LIMIT = 64 * 1024;
  */
 export async function runCli(argv: readonly string[], io: CommandIo = processIo()): Promise<ExitCode> {
   const code = await runCommand(argv, io);
-  await io.flush();
-  return code;
+  try {
+    await io.flush();
+    return code;
+  } catch (error) {
+    // A failed command has said so on standard error, unless its answer was to be JSON.
+    if (code === EXIT.ok || argv.includes('--json')) io.err(`taskgate: ${describeError(error)}\n`);
+    await io.flush().catch(() => {});
+    return code === EXIT.ok ? EXIT.failed : code;
+  }
 }
 
 async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -54,13 +61,13 @@ const isRefusal = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && 'path' in error && 'code' in error && REFUSALS.includes(String(error.code));
 
 function processIo(): CommandIo {
-  // Without a listener, a full disk or a closed pipe would end the process, and with it a gateway.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+  const [out, err] = [watchWrites(process.stdout), watchWrites(process.stderr)];
   return {
-    out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
+    out: out.write,
+    err: err.write,
     async flush() {
-      await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+      const [fault] = await Promise.all([out.ended(), err.ended()]);
+      if (fault !== undefined) throw unwritable('standard output', fault);
     },
     isTerminal: process.stderr.isTTY === true,
     answersTerminal: process.stdout.isTTY === true,
@@ -78,9 +85,37 @@ function processIo(): CommandIo {
   };
 }
 
-/** Resolves when all earlier output has been written. A closed pipe is not an error here. */
-const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
-  new Promise((resolve) => stream.write('', () => resolve()));
+/**
+ * A stream of this process. Without a listener, a full disk or a closed pipe would end the process,
+ * and with it a gateway. `ended` resolves when all has been written, with the first fault; a reader
+ * that wants no more is none.
+ */
+function watchWrites(stream: NodeJS.WriteStream): {
+  write(text: string): void;
+  ended(): Promise<Error | undefined>;
+} {
+  let fault: Error | undefined;
+  const note = (error?: Error | null) => {
+    if (error && (error as NodeJS.ErrnoException).code !== 'EPIPE') fault ??= error;
+  };
+  stream.on('error', note);
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    write(text) {
+      const written = new Promise<void>((resolve) => {
+        stream.write(text, (error) => {
+          note(error);
+          resolve();
+        });
+      });
+      last = Promise.all([last, written]);
+    },
+    async ended() {
+      await last;
+      return fault;
+    },
+  };
+}
 
 /** The help of all commands. */
 function describeCommands(): string {
