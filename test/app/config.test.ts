@@ -46,6 +46,21 @@ describe('misspelt variables', () => {
   );
 });
 
+describe('DATA_DIR', () => {
+  test.each(['~', '~/taskgate', '"/data"', "'/data'", 'postgres://gate:its-password@db.lan/gate', 's3://bucket'])(
+    '%s would be a new folder of that very name',
+    (value) => {
+      const found = faults({ DATA_DIR: value });
+      expect(found).toEqual([expect.stringContaining('DATA_DIR: read ')]);
+      expect(found.join()).not.toContain('its-password');
+    },
+  );
+
+  test.each(['./~/taskgate', './"data"', 'data', '/srv/~x', '~x', 'C:\\gate', ' /srv/gate '])('%s is one', (value) => {
+    expect(valid({ DATA_DIR: value }).config.dataDir).toBe(value.trim());
+  });
+});
+
 describe('defaults', () => {
   test('an empty environment is valid and has the documented defaults', () => {
     const { config } = valid({});

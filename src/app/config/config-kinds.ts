@@ -182,6 +182,17 @@ export const absolutePath: ValueKind<string> = {
   parse: (path) => (isAbsolute(path) ? ok(path) : refuse()),
 };
 
+/** A folder that need not exist. What a shell would change, files of variables hand on as it is. */
+export const dataFolder: ValueKind<string> = {
+  type: 'path',
+  allowed: 'the path of a folder',
+  parse(path) {
+    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return refuse('it is an address');
+    if (!/^(?:["']|~(?:\/|$))/.test(path)) return ok(path);
+    return refuse('write it in full and without quotes; a folder whose name begins so has "./" before it');
+  },
+};
+
 /** The absolute path of a folder. */
 export const folder: ValueKind<string> = {
   type: 'folder',

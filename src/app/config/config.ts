@@ -113,5 +113,7 @@ function warnOfValue(variable: Variable<unknown>, raw: string): SettingWarning {
 
 function showValue({ secret }: Variable<unknown>, raw: string): string {
   if (secret) return `a value of ${raw.length} characters (not shown)`;
-  return JSON.stringify(raw.length > 100 ? `${raw.slice(0, 100)}…` : raw);
+  // Somebody may have written an address with its password into the wrong variable.
+  const shown = raw.replace(/:\/\/.*@/, '://…@');
+  return JSON.stringify(shown.length > 100 ? `${shown.slice(0, 100)}…` : shown);
 }

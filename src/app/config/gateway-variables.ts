@@ -2,6 +2,7 @@ import {
   absolutePath,
   boolean,
   DEFAULT_TRUSTED_PROXIES,
+  dataFolder,
   host,
   hostList,
   httpsOrigins,
@@ -14,7 +15,6 @@ import {
   redisUrl,
   secret,
   secretList,
-  text,
 } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 import { LOCAL_DATA_DIR } from './find-data-dir.ts';
@@ -42,7 +42,7 @@ export const GATEWAY_VARIABLES = {
     env: 'DATA_DIR',
     group: 'server',
     doc: 'Folder of the SQLite database and of generated secrets; created with mode 0700 if absent.',
-    kind: text('a path'),
+    kind: dataFolder,
     default: LOCAL_DATA_DIR,
     defaultText:
       "`./data` if it exists, else the system's folder: `$XDG_DATA_HOME/taskgate` or `~/.local/share/taskgate`, `~/Library/Application Support/Taskgate`, `%LOCALAPPDATA%\\Taskgate`",
