@@ -4,7 +4,8 @@ import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let ready = true;
-const answer = () => new Response(JSON.stringify({ ready }), { status: ready ? 200 : 503 });
+const answer = () =>
+  new Response(JSON.stringify({ status: ready ? 'ready' : 'not_ready' }), { status: ready ? 200 : 503 });
 const plain = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: answer });
 const servers = [plain];
 afterAll(() => Promise.all(servers.map((server) => server.stop(true))));
@@ -42,8 +43,15 @@ describe('healthcheck', () => {
     const json = await runCommand(['healthcheck', '--json', '--port', String(plain.port)]);
     expect([json.code, JSON.parse(json.out)]).toEqual([
       1,
-      expect.objectContaining({ ok: false, status: 503, detail: { ready: false } }),
+      expect.objectContaining({ ok: false, status: 503, detail: { status: 'not_ready' } }),
     ]);
+  });
+
+  test('exits 1 where another program answers every path with 200', async () => {
+    const page = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('<!doctype html>') });
+    servers.push(page);
+    const { code, err } = await runCommand(['healthcheck', '--port', String(page.port)]);
+    expect([code, err]).toEqual([1, expect.stringContaining('another program answers there')]);
   });
 
   test('exits 1 when nothing listens', async () => {

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../kernel/index.ts';
+import { isObject, systemClock } from '../../../kernel/index.ts';
 import { servesTls } from '../../config/node-address.ts';
 import { askLocalGateway } from '../../desktop/find-running.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
@@ -17,18 +17,23 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const waitMs = readWait(input) * 1000;
   const begun = systemClock.monotonicMs();
   let asked = await askLocalGateway(address, '/readyz');
-  while (asked.status !== 200 && systemClock.monotonicMs() - begun < waitMs) {
+  while (!isReady(asked) && systemClock.monotonicMs() - begun < waitMs) {
     await systemClock.sleep(WAIT_STEP_MS);
     asked = await askLocalGateway(address, '/readyz');
   }
-  const { status, reason, body } = asked;
-  const ready = status === 200;
+  const { status, body } = asked;
+  const ready = isReady(asked);
+  const reason = status === 200 ? 'another program answers there' : asked.reason;
   const text = ready ? `ready: ${address}` : `not ready: ${address}: ${reason}`;
   const data = { ok: ready, address, status, detail: body, error: ready ? undefined : reason };
   if (input.json || ready) answer(input, data, text);
   else input.io.err(`taskgate: ${text}\n`);
   return ready ? EXIT.ok : EXIT.failed;
 }
+
+/** Another program may have the port of a gateway that is down, and answer any path. */
+const isReady = ({ status, body }: { status: number; body: unknown }): boolean =>
+  status === 200 && isObject(body) && body.status === 'ready';
 
 function readWait(input: CommandInput): number {
   const seconds = Number(option(input, 'wait') ?? 0);
