@@ -200,6 +200,8 @@ describe.skipIf(!IS_ROOT)('symbolic links of the service in a folder where root 
     chmodSync(ofRoot, 0o700);
     for (const argv of [
       ['restore-copy', join(ofRoot, 'copy.db')],
+      ['import', 'new-api', '--dry-run', '--from', join(ofRoot, 'copy.db')],
+      ['backup', 'list', '--from', join(ofRoot, 'place')],
       ['backup', 'create', '--passphrase-file', join(ofRoot, 'passphrase'), '--to', join(dataDir, 'place')],
       ['backup', 'create', '--without-secrets', '--to', join(ofRoot, 'place')],
     ]) {

@@ -208,6 +208,7 @@ test('a copy is refused beside a gateway, and where it is not a whole database o
     ['text.db', 'not a whole database'],
     ['cut.db', 'not a whole database'],
     ['absent.db', 'no such file'],
+    ['.', 'it is not a file'],
     ['newer.db', 'newer program'],
   ] as const) {
     expect(() => replace(join(copies, name))).toThrow(why);

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
+import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
+import { OperatorError, silentLogger, systemClock, unreadable } from '../../kernel/index.ts';
 import { openBackupLocation } from '../../operations/backup/backup-location.ts';
 import type { findBackup } from '../../operations/backup/manifest.ts';
 import {
@@ -34,13 +34,25 @@ export async function withBackupLocation<T>(
   const base = { config, clock: systemClock, logger: silentLogger };
   const location = openBackupLocation(base, readBackupLocation(config, option(input, 'from')));
   try {
-    if (location.folder !== undefined && !existsSync(location.folder)) {
-      throw new OperatorError(`there is no folder ${location.folder}: --from and BACKUP_TO say where backups are`);
-    }
+    if (location.folder !== undefined) requireFolder(location.folder);
     return await work({ ...base, version: VERSION, location, signal: stopSignals() });
   } finally {
     await location.close();
   }
+}
+
+function requireFolder(path: string): void {
+  let found: Stats | undefined;
+  try {
+    found = statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    // A folder above it that this user may not enter hides it.
+    throw unreadable(path, error);
+  }
+  if (found === undefined) {
+    throw new OperatorError(`there is no folder ${path}: --from and BACKUP_TO say where backups are`);
+  }
+  if (!found.isDirectory()) throw new OperatorError(`${path} is not a folder: --from and BACKUP_TO name one`);
 }
 
 /** The backup that `--id` names, or the newest; `find` says of which gateways. */

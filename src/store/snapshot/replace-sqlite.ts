@@ -153,7 +153,8 @@ function prepareCopy(dataDir: string, file: string, now: number): number {
 
 function requireFile(dataDir: string, file: string): void {
   const found = statSync(file, { throwIfNoEntry: false });
-  if (!found?.isFile()) throw unusable(file, 'there is no such file');
+  if (!found) throw unusable(file, 'there is no such file');
+  if (!found.isFile()) throw unusable(file, 'it is not a file');
   if (isSameFile(file, sqlitePath(dataDir))) throw unusable(file, 'it is the database itself');
   // The file of another gateway: its log grows while it is copied.
   if (basename(file) === 'taskgate.db') requireFreeDataDir(dirname(file));

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
-import { existsSync, statSync } from 'node:fs';
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { accessSync, constants, statSync } from 'node:fs';
+import { err, ok, type Result, unreadable } from '../../kernel/index.ts';
 import type { SourceDatabase, SourceDialect } from './read-rows.ts';
 import { createSource } from './read-rows.ts';
 
@@ -50,11 +50,30 @@ export async function openSource({ kind, address }: SourceAddress): Promise<Resu
       const { openServerSource } = await import('./server-source.ts');
       return ok(await openServerSource(address, kind));
     }
-    if (!existsSync(address)) return err(`there is no file ${address}`);
-    if (!statSync(address).isFile()) return err(`${address} is not a file`);
-    return ok(await openSqliteSource(address));
+    const fault = findFileFault(address);
+    return fault === undefined ? ok(await openSqliteSource(address)) : err(fault);
   } catch (error) {
     return err(describeSourceError(error));
+  }
+}
+
+/** What only an address of a server has: it may hold a password, and is not shown. */
+const SERVER = /@|\bpassword\s*=/i;
+
+/** A folder that this user may not enter hides its files: that is not the same as no file. */
+function findFileFault(path: string): string | undefined {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined) {
+      return SERVER.test(path)
+        ? 'there is no such file, and an address has the form postgres://user:password@host/name, mysql://user:password@host/name or user:password@tcp(host:3306)/name'
+        : `there is no file ${path}`;
+    }
+    if (!found.isFile()) return `${path} is not a file`;
+    accessSync(path, constants.R_OK);
+    return undefined;
+  } catch (error) {
+    return unreadable(SERVER.test(path) ? 'the file' : path, error).message;
   }
 }
 
