@@ -102,6 +102,7 @@ export async function migrateStore(options: StoreOptions & { dryRun?: boolean })
   if (options.dryRun) {
     try {
       if (options.databaseUrl === '') requireFreeDataDir(options.dataDir);
+      await requireNoRestore(options);
       return await pending(options, true);
     } catch (error) {
       throw toStoreError(error);

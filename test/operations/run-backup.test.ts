@@ -237,6 +237,6 @@ test('where the secrets are lost, a backup without them can still be made', asyn
   const to = { kind: 'folder', path: temporaryFolder() } as const;
   const request = { config, version: '1.2.3', to, trigger: 'manual', signal } as const;
   const seal = sealWithPassphrase('a passphrase of tests');
-  await expect(runBackup({ ...request, seal })).rejects.toThrow('there is no secrets.json');
+  await expect(runBackup({ ...request, seal })).rejects.toThrow('secrets.json is missing');
   expect((await runBackup({ ...request, seal: undefined }))?.manifest.secrets).toBeNull();
 });

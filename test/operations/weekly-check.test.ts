@@ -43,7 +43,8 @@ function openCheck() {
         findings: messages.map((message) => ({ check: 'ledger', level: 'error', message })),
       }),
     );
-  return { clock, check, lines, find, setQuiet };
+  const answer = (findings: readonly object[]) => writeFileSync(answers, JSON.stringify({ ok: false, findings }));
+  return { clock, check, lines, find, answer, setQuiet };
 }
 
 test('the data is checked once a week at quiet hours, and what was found is kept until the next check', async () => {
@@ -81,6 +82,20 @@ test('a gateway that never runs at quiet hours is checked two days late, and a f
   find();
   await check.run();
   expect((await check.latest()).checkedAt).toBe(0);
+  clock.pass(3_600_000);
+  await check.run();
+  expect((await check.latest()).checkedAt).toBe(clock.unix());
+});
+
+test('a database that could not be checked is not damaged: the check is made again', async () => {
+  const { clock, check, find, answer, lines } = openCheck();
+  await check.run();
+  const message = 'The database lacks 0099_later. Run "taskgate migrate", or start the gateway once.';
+  answer([{ check: 'database', level: 'error', message, details: { checked: false } }]);
+  await check.run();
+  expect(await check.latest()).toEqual({ checkedAt: 0, faults: [] });
+  expect(lines.at(-1)).toContain('could not be made');
+  find();
   clock.pass(3_600_000);
   await check.run();
   expect((await check.latest()).checkedAt).toBe(clock.unix());

@@ -5,15 +5,23 @@ import { describeLocation } from '../backup/backup-location.ts';
 import type { BackupConfig } from '../backup/types.ts';
 
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)/;
+/** The same, and what PostgreSQL says of broken pages, broken indexes and its disk. */
+const ANY_DAMAGE = /^(?:SQLITE_(?:CORRUPT|NOTADB|IOERR)|(?:XX|58)[0-9A-Z]{3})/;
 /** Copies that upgrades and `restore-copy` leave beside the database. */
 const COPY = /^taskgate\.db\.(?:before|replaced)-[^.]+$/;
+
+const readCause = (error: unknown): string =>
+  error instanceof AppError && error.cause instanceof Error ? error.cause.message : '';
+
+/** Whether what stopped a check is itself damage: a database that is away or locked is whole. */
+export const isDamage = (error: unknown): boolean => ANY_DAMAGE.test(readCause(error));
 
 /**
  * Which way back is right for a database that does not open: the newest backup, a copy that is
  * there, or what can still be read. Undefined: the error reports no damage.
  */
 export function adviseOnDamage(error: unknown, config: BackupConfig): string | undefined {
-  const cause = error instanceof AppError && error.cause instanceof Error ? error.cause.message : '';
+  const cause = readCause(error);
   if (!DAMAGE.test(cause)) return undefined;
   const { dataDir } = config;
   const place = describeLocation(config);

@@ -125,10 +125,15 @@ export function createDataCheck({ store, clock, logger, dataDir, program, quietH
   };
 }
 
-/** The messages of errors about data; undefined for no answer of the doctor. */
+/** The details of an error that has kept the doctor from checking. */
+export const UNCHECKED = { checked: false } as const;
+
+/** The messages of errors about data; undefined where the doctor could not check it. */
 function readFindings(text: string): string[] | undefined {
   const answer = parseJson(text.trim().split('\n').at(-1) ?? '');
   if (!isObject(answer) || !Array.isArray(answer.findings)) return undefined;
+  const isUnchecked = ({ details }: { details?: unknown }) => isObject(details) && details.checked === false;
+  if (answer.findings.some((finding) => isObject(finding) && isUnchecked(finding))) return undefined;
   return answer.findings.flatMap((finding) => {
     const { check, level, message } = isObject(finding) ? finding : {};
     return level === 'error' && (check === 'database' || check === 'ledger') ? [String(message)] : [];

@@ -52,16 +52,24 @@ export function loadSecrets(config: SecretsConfig, dataDir: string): Secrets {
   };
 }
 
+type OpenedSecrets = SecretsConfig & { replaceLostSecrets: boolean };
+type SecretsPlace = { store: Pick<Store, 'sealed'>; dataDir: string };
+
 /**
- * `loadSecrets` for a database that may be in use. It creates no new secrets while the database
- * holds values that only the lost ones decrypt, unless REPLACE_LOST_SECRETS says so.
- *
+ * `loadSecrets` for a database that may be in use.
+ * @throws `OperatorError`, also as `refuseLostSecrets` does
+ */
+export async function openSecrets(config: OpenedSecrets, place: SecretsPlace): Promise<Secrets> {
+  await refuseLostSecrets(config, place);
+  return loadSecrets(config, place.dataDir);
+}
+
+/**
+ * No new secrets are created while the database holds values that only the lost ones decrypt,
+ * unless REPLACE_LOST_SECRETS says so.
  * @throws `OperatorError`
  */
-export async function openSecrets(
-  config: SecretsConfig & { replaceLostSecrets: boolean },
-  { store, dataDir }: { store: Pick<Store, 'sealed'>; dataDir: string },
-): Promise<Secrets> {
+export async function refuseLostSecrets(config: OpenedSecrets, { store, dataDir }: SecretsPlace): Promise<void> {
   if (config.cryptoSecret === '' && !config.replaceLostSecrets && !existsSync(join(dataDir, SECRETS_FILE))) {
     for (const column of SEALED_COLUMNS) {
       if ((await store.sealed.page(column, '', 1)).length === 0) continue;
@@ -70,22 +78,21 @@ export async function openSecrets(
       );
     }
   }
-  return loadSecrets(config, dataDir);
 }
 
 /** Whether `loadSecrets` would create none. */
 export const hasSecrets = (config: Pick<SecretsConfig, 'sessionSecret' | 'cryptoSecret'>, dataDir: string): boolean =>
   (config.sessionSecret !== '' && config.cryptoSecret !== '') || existsSync(join(dataDir, SECRETS_FILE));
 
+export const describeMissingSecrets = (dataDir: string): string =>
+  `${resolve(dataDir, SECRETS_FILE)} is missing, and SESSION_SECRET and CRYPTO_SECRET are not set: restore the file from a backup, or set both to what they were. A gateway that was never started creates it at its start`;
+
 /**
  * Reads the gateway's secrets; never creates any, since new ones could decrypt nothing.
  * @throws `OperatorError` when there are none
  */
 export function readSecrets(config: SecretsConfig & { dataDir: string }): Secrets {
-  const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
-  if (!complete && !existsSync(resolve(config.dataDir, SECRETS_FILE))) {
-    throw new OperatorError(`there is no ${SECRETS_FILE} in the data directory and the secrets are not configured`);
-  }
+  if (!hasSecrets(config, config.dataDir)) throw new OperatorError(describeMissingSecrets(config.dataDir));
   return loadSecrets(config, resolve(config.dataDir));
 }
 

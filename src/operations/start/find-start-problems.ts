@@ -3,11 +3,17 @@ import { resolve } from 'node:path';
 import { AppError, OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
 import { migrateStore, openStore } from '../../store/index.ts';
 import { requireSharedSecrets } from '../nodes/announce-node.ts';
-import { fingerprintSecrets, loadSecrets, SECRETS_FILE, type SecretsConfig } from '../secrets/load-secrets.ts';
+import {
+  fingerprintSecrets,
+  loadSecrets,
+  refuseLostSecrets,
+  SECRETS_FILE,
+  type SecretsConfig,
+} from '../secrets/load-secrets.ts';
 import type { DatabaseConfig } from '../storage/open-store-beside-gateway.ts';
 import { requireUsableDataDir } from './prepare-data-dir.ts';
 
-type StartConfig = DatabaseConfig & SecretsConfig;
+type StartConfig = DatabaseConfig & SecretsConfig & { replaceLostSecrets: boolean };
 
 /**
  * The migrations that a start would run, and what would stop it, one sentence each. Changes
@@ -40,11 +46,12 @@ export async function findStartProblems(config: StartConfig): Promise<{ migratio
     logger: silentLogger,
   };
   const migrations = await attempt(() => migrateStore({ ...options, dryRun: true }));
-  if (!isLocal && secrets && migrations?.length === 0) {
+  if (migrations?.length === 0 && (isLocal || secrets)) {
     await attempt(async () => {
       const store = await openStore({ ...options, migrate: false });
       try {
-        await requireSharedSecrets(store, fingerprintSecrets(secrets));
+        if (isLocal) await refuseLostSecrets(config, { store, dataDir: resolve(config.dataDir) });
+        else if (secrets) await requireSharedSecrets(store, fingerprintSecrets(secrets));
       } finally {
         await store.close();
       }

@@ -15,6 +15,7 @@ import {
   READ_REVERTED,
   refuseFindings,
   requireNoNode,
+  requireNotMoved,
   requireReversible,
   wasReverted,
 } from './pending-migrations.ts';
@@ -27,7 +28,7 @@ const LOCK = 'select pg_advisory_xact_lock(8386109827411731557)';
 
 /**
  * Names of the pending migrations; changes nothing. `dryRun`: rejects if one of them would be
- * refused.
+ * refused, or the database is one that serves no more.
  */
 export const pendingPostgres = (databaseUrl: string, dryRun = false): Promise<string[]> =>
   withConnection(databaseUrl, async (sql) => {
@@ -36,6 +37,7 @@ export const pendingPostgres = (databaseUrl: string, dryRun = false): Promise<st
     if (dryRun) {
       await checkPending(pending, applied.length === 0 && (await hasUsers(sql)), (query) => values(sql, query));
       await checkRights(sql, pending.length > 0);
+      if (applied.length > 0) await requireNotMoved({ get: (key) => readOption(sql, key) });
     }
     return pending.map(({ name }) => name);
   });
@@ -121,6 +123,11 @@ async function leftIn(sql: SQL): Promise<unknown[][]> {
 async function history(sql: SQL): Promise<number[]> {
   const exists = await values(sql, "select to_regclass('schema_migrations') is not null");
   return exists[0]?.[0] === true ? (await values(sql, READ_HISTORY)).map(([number]) => Number(number)) : [];
+}
+
+async function readOption(sql: SQL, key: string): Promise<string | undefined> {
+  const [row] = (await sql.unsafe('select value from options where key = $1', [key]).values()) as unknown[][];
+  return row === undefined ? undefined : String(row[0]);
 }
 
 const hasUsers = async (sql: SQL): Promise<boolean> =>

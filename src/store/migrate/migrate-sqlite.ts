@@ -21,12 +21,13 @@ import {
   READ_HISTORY,
   READ_REVERTED,
   refuseFindings,
+  requireNotMoved,
   wasReverted,
 } from './pending-migrations.ts';
 
 /**
  * Names of the migrations that the database in `dataDir` lacks; creates nothing. `dryRun`: rejects
- * if one of them would be refused.
+ * if one of them would be refused, or the database is one that serves no more.
  */
 export async function pendingSqlite(dataDir: string, dryRun = false): Promise<string[]> {
   requireOneFile(dataDir);
@@ -36,7 +37,10 @@ export async function pendingSqlite(dataDir: string, dryRun = false): Promise<st
     const applied = history(file);
     const pending = pendingMigrations(migrations, applied);
     const isForeign = applied.length === 0 && hasTable(file, 'users');
-    if (dryRun) await checkPending(pending, isForeign, (query) => file.query(query).values());
+    if (dryRun) {
+      await checkPending(pending, isForeign, (query) => file.query(query).values());
+      if (applied.length > 0) await requireNotMoved({ get: async (key) => readOption(file, key) });
+    }
     return pending.map(({ name }) => name);
   } catch (error) {
     throw toStoreError(error);
@@ -92,6 +96,9 @@ function history(file: SqliteFile): number[] {
     .values()
     .map(([number]) => Number(number));
 }
+
+const readOption = (file: SqliteFile, key: string): string | undefined =>
+  file.query<{ value: string }, [string]>('select value from options where key = ?').get(key)?.value;
 
 const leftIn = (file: SqliteFile): unknown[][] =>
   hasTable(file, 'left_migrations') ? file.query(READ_REVERTED).values() : [];

@@ -61,7 +61,7 @@ export async function checkSqliteTables(dataDir: string, rest: () => Promise<voi
       await rest();
     }
   } catch (error) {
-    faults.push(error instanceof Error ? error.message : String(error));
+    faults.push(readDamage(error));
   } finally {
     file.close();
   }
@@ -73,8 +73,15 @@ function findFaults(file: SqliteFile, check: string): string[] {
     const rows = file.query(check).values() as unknown[][];
     return rows.map(([text]) => String(text)).filter((text) => text !== 'ok');
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    return [readDamage(error)];
   }
+}
+
+/** @throws what says nothing about the file: it is locked, or this process may open no more files */
+function readDamage(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (/^SQLITE_(?:BUSY|LOCKED|CANTOPEN|NOMEM|PERM|FULL)/.test(code)) throw toStoreError(error);
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Ends the log of a database that nobody uses, so that the file alone is the database. */

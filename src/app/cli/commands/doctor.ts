@@ -8,11 +8,13 @@ import {
   silentLogger,
   systemClock,
 } from '../../../kernel/index.ts';
+import { isDamage } from '../../../operations/doctor/advise-on-damage.ts';
 import { checkBackups } from '../../../operations/doctor/check-backups.ts';
 import { checkNetwork } from '../../../operations/doctor/check-network.ts';
 import { checkResults } from '../../../operations/doctor/check-results.ts';
 import { checkLedger, type Finding, runDoctorChecks } from '../../../operations/doctor/doctor-checks.ts';
-import { readSecrets } from '../../../operations/secrets/load-secrets.ts';
+import { UNCHECKED } from '../../../operations/doctor/weekly-check.ts';
+import { describeMissingSecrets, hasSecrets, readSecrets } from '../../../operations/secrets/load-secrets.ts';
 import { describeFolder } from '../../../operations/start/prepare-data-dir.ts';
 import { openStoreBesideGateway } from '../../../operations/storage/open-store-beside-gateway.ts';
 import { openResultFiles } from '../../../operations/storage/result-files.ts';
@@ -96,6 +98,11 @@ async function checkDatabase(config: Config, { results, network }: Wanted): Prom
     await requireDatabase(config);
     const store = await openStoreBesideGateway(config);
     try {
+      if (!hasSecrets(config, config.dataDir)) {
+        // What they seal would all be named as unreadable.
+        const message = describeMissingSecrets(config.dataDir);
+        return [damage, await checkLedger(store), { check: 'secrets', level: 'error', message }];
+      }
       const secrets = readSecrets(config);
       const box = createSecretBox(secrets.crypto);
       const options = readOptions(await store.options.all(), box);
@@ -145,7 +152,8 @@ async function checkDataInSlices(config: Config): Promise<Finding[]> {
     }
   } catch (error) {
     if (!(error instanceof AppError || error instanceof OperatorError)) throw error;
-    return [{ check: 'database', level: 'error', message: error.message }];
+    const details = isDamage(error) ? {} : { details: UNCHECKED };
+    return [{ check: 'database', level: 'error', message: error.message, ...details }];
   }
 }
 

@@ -4,6 +4,7 @@ import {
   generateSecrets,
   hasSecrets,
   loadSecrets,
+  refuseLostSecrets,
 } from '../../../operations/secrets/load-secrets.ts';
 import { type ResealCount, resealSecrets } from '../../../operations/secrets/reseal-secrets.ts';
 import { openStoreBesideGateway } from '../../../operations/storage/open-store-beside-gateway.ts';
@@ -20,11 +21,12 @@ import { requireDatabase } from '../require-database.ts';
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   await requireDatabase(config);
-  if (!hasSecrets(config, config.dataDir)) {
-    throw new OperatorError('there are no secrets yet: nothing to rotate');
-  }
   const store = await openStoreBesideGateway(config);
   try {
+    if (!hasSecrets(config, config.dataDir)) {
+      await refuseLostSecrets(config, { store, dataDir: config.dataDir });
+      throw new OperatorError('there are no secrets yet: nothing to rotate');
+    }
     const generate = input.values.generate === true;
     if (generate) {
       await requireStopped(store);
