@@ -1,7 +1,9 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
 import {
+  copyFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { startGateway } from '../support/gateway.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -24,6 +27,13 @@ const databaseFor = (dataDir: string): string => {
   if (!name) throw new Error(`no database among ${readdirSync(dataDir).join(', ')}`);
   return join(dataDir, name);
 };
+
+/** A value that only the secrets of this gateway decrypt. */
+function sealSomething(dataDir: string): void {
+  const database = new Database(databaseFor(dataDir));
+  database.run("insert into options (key, value) values ('SMTPToken', 'v1.0123456789abcdef.0123456789abcdefghijkl.x')");
+  database.close();
+}
 
 describe('admin create-root', () => {
   test('creates the administrator in a new data directory, once', async () => {
@@ -161,12 +171,67 @@ describe('migrate', () => {
       await refused(dataDir, 'tables of another program');
     });
 
+    test('secrets that are lost while the database needs them', async () => {
+      const dataDir = temporaryFolder();
+      await createRoot(dataDir);
+      sealSomething(dataDir);
+      expect((await dryRun(dataDir)).code).toBe(0);
+      rmSync(join(dataDir, 'secrets.json'));
+      await refused(dataDir, 'secrets.json is missing, and the database holds values');
+      expect((await dryRun(dataDir, { REPLACE_LOST_SECRETS: 'true' })).code).toBe(0);
+    });
+
+    test('a restore that has not ended, a database that was moved away', async () => {
+      const unfinished = temporaryFolder();
+      mkdirSync(join(unfinished, 'taskgate.restoring'));
+      await refused(unfinished, 'has not ended. Run "taskgate backup restore" again');
+      const moved = temporaryFolder();
+      await createRoot(moved);
+      const to = join(temporaryFolder(), 'new');
+      expect((await runCommand(['move-database', '--data-dir', moved, '--to', to])).code).toBe(0);
+      await refused(moved, 'closed for good');
+    });
+
     test('a PostgreSQL that does not answer', () =>
       refused(temporaryFolder(), 'PostgreSQL cannot be reached', {
         DATABASE_URL: 'postgres://taskgate:x@127.0.0.1:9/none',
         SESSION_SECRET: 'a-session-secret-of-the-tests',
         CRYPTO_SECRET: 'a-crypto-secret-of-the-tests',
       }));
+  });
+});
+
+describe('move-database', () => {
+  test.each([
+    'mysql://gate:its-password@db.lan/gate',
+    'postgre://gate:its-password@db.lan/gate',
+    'POSTGRES:gate:its-password@db.lan',
+  ])('takes %s for no folder: the database would be closed for good', async (to) => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const cwd = temporaryFolder();
+    for (const command of to.startsWith('mysql') ? ['move-database', 'salvage'] : ['move-database']) {
+      const { code, out, err } = await runCommand([command, '--data-dir', dataDir, '--to', to], { cwd });
+      expect([code, err]).toEqual([2, expect.stringContaining('taskgate: --to is ')]);
+      expect(out + err).not.toContain('its-password');
+    }
+    expect(readdirSync(cwd)).toEqual([]);
+    expect((await runCommand(['doctor', '--data-dir', dataDir])).code).toBe(0);
+  });
+
+  test('says where the secrets of secrets.json must go, former ones too', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    expect((await runCommand(['secrets', 'rotate', '--generate', '--data-dir', dataDir])).code).toBe(0);
+    const to = join(temporaryFolder(), 'new');
+    const other = await runCommand(['move-database', '--data-dir', dataDir, '--to', to]);
+    expect(other.out).toContain(`copy ${join(dataDir, 'secrets.json')} into ${to}`);
+    expect(other.out).not.toContain('in the environment');
+    copyFileSync(join(dataDir, 'secrets.json'), join(to, 'secrets.json'));
+    const databaseUrl = await testDatabaseUrl();
+    const postgres = await runCommand(['move-database', '--data-dir', to, '--to', databaseUrl]);
+    expect(postgres.code).toBe(0);
+    expect(postgres.out).toContain('and SESSION_SECRET_PREVIOUS and CRYPTO_SECRET_PREVIOUS to the former ones there');
   });
 });
 
@@ -214,6 +279,26 @@ describe('doctor', () => {
     expect(out).not.toContain('every balance');
   });
 
+  test('--data tells a database that it cannot check from one that is damaged', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const path = databaseFor(dataDir);
+    const findings = async () => JSON.parse((await doctor(dataDir, {}, '--data', '--json')).out).findings;
+    const database = new Database(path);
+    database.run('delete from schema_migrations where number = (select max(number) from schema_migrations)');
+    database.close();
+    expect(await findings()).toContainEqual({
+      ...{ check: 'database', level: 'error', details: { checked: false } },
+      message: expect.stringContaining('The database lacks'),
+    });
+    const bytes = readFileSync(path);
+    bytes.fill(0xff, 4096, 4096 + 64);
+    writeFileSync(path, bytes);
+    const broken = (await findings()).find(({ check }: { check: string }) => check === 'database');
+    expect(broken).toMatchObject({ level: 'error', message: expect.stringContaining('the database is damaged') });
+    expect(broken).not.toHaveProperty('details');
+  });
+
   test('tells of a write-ahead log that was cut', async () => {
     const gateway = await startGateway();
     await gateway.kill();
@@ -222,6 +307,21 @@ describe('doctor', () => {
     const { code, out } = await doctor(gateway.dataDir);
     expect(code).toBe(1);
     expect(out).toContain(`${log} ends within a page: it was cut`);
+  });
+
+  test('without secrets, checks the ledger and says what to do; nothing is rotated', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    sealSomething(dataDir);
+    rmSync(join(dataDir, 'secrets.json'));
+    const { code, out } = await doctor(dataDir);
+    expect(code).toBe(1);
+    expect(out).toContain('every balance is the sum of its ledger lines');
+    expect(out).toMatch(/ERROR {4}secrets: .*secrets\.json is missing.*restore the file from a backup/);
+    const rotated = await runCommand(['secrets', 'rotate', '--generate', '--data-dir', dataDir]);
+    expect(rotated.code).toBe(1);
+    expect(rotated.err).toContain('restore the file from a backup');
+    expect(existsSync(join(dataDir, 'secrets.json'))).toBe(false);
   });
 
   test('tampering: exits 1 and names a changed row of the audit log', async () => {

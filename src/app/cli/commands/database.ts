@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { OperatorError, pluralize, silentLogger, systemClock } from '../../../kernel/index.ts';
-import { SECRETS_FILE } from '../../../operations/secrets/load-secrets.ts';
+import { loadSecrets, SECRETS_FILE } from '../../../operations/secrets/load-secrets.ts';
 import { findStartProblems } from '../../../operations/start/find-start-problems.ts';
 import { prepareDataDir } from '../../../operations/start/prepare-data-dir.ts';
 import {
@@ -49,6 +49,8 @@ const describeMigrations = (what: string, names: readonly string[]): string =>
   names.length === 0 ? 'the database is up to date' : `${what}: ${names.join(', ')}`;
 
 const POSTGRES = /^postgres(?:ql)?:\/\//i;
+/** What was meant as an address is no name of a folder. It may hold a password: never show it. */
+const ADDRESS = /^(?:[a-z][a-z0-9+.-]*:\/\/|postgres(?:ql)?:)/i;
 
 /** Moves everything into another database; the gateway must be stopped. */
 export async function moveToOther(input: CommandInput): Promise<ExitCode> {
@@ -56,6 +58,12 @@ export async function moveToOther(input: CommandInput): Promise<ExitCode> {
   // An address has a password, which the list of processes would show.
   const text = given === '-' ? (await input.io.readStdin()).trim() : given;
   if (text === '') throw new UsageError('--to is empty', 'move-database');
+  if (ADDRESS.test(text) && !POSTGRES.test(text)) {
+    throw new UsageError(
+      '--to is neither postgres://user:password@host:5432/database nor a data directory',
+      'move-database',
+    );
+  }
   const to = POSTGRES.test(text) ? { databaseUrl: text, dataDir: '' } : { databaseUrl: '', dataDir: resolve(text) };
   const { config } = readSettings(input, { needsSecrets: false });
   await requireDatabase(config);
@@ -71,7 +79,7 @@ export async function moveToOther(input: CommandInput): Promise<ExitCode> {
   const lines = [
     `${resumed ? 'went on: ' : ''}${pluralize(rows, 'row')} of ${pluralize(tables.length, 'table')} are in the new database; counts, ledger sums and digests agree`,
     'the former database is closed for good: delete it when all works',
-    ...nextSteps(from, to),
+    ...nextSteps({ from, to, config }),
   ];
   answer(input, { ok: true, resumed, tables }, lines.join('\n'));
   return EXIT.ok;
@@ -79,21 +87,32 @@ export async function moveToOther(input: CommandInput): Promise<ExitCode> {
 
 type Place = { databaseUrl: string; dataDir: string };
 
-function nextSteps(from: Place, to: Place): string[] {
-  const secrets = join(from.dataDir, SECRETS_FILE);
+function nextSteps({ from, to, config }: { from: Place; to: Place; config: Config }): string[] {
+  const path = join(from.dataDir, SECRETS_FILE);
+  const isComplete = config.sessionSecret !== '' && config.cryptoSecret !== '';
+  const stored = from.databaseUrl === '' && !isComplete && existsSync(path) ? path : undefined;
   if (to.databaseUrl !== '')
     return [
       'set DATABASE_URL to it, keep DATA_DIR as it is (kept results are there), and start the gateway',
-      ...(existsSync(secrets)
-        ? [
-            `set SESSION_SECRET and CRYPTO_SECRET to the values in ${secrets}: on PostgreSQL they belong into the environment`,
-          ]
-        : []),
+      ...(stored === undefined ? [] : [describeStoredSecrets(config, from.dataDir)]),
     ];
+  const keep = stored === undefined ? ', keep SESSION_SECRET and CRYPTO_SECRET in the environment' : '';
   return [
-    `remove DATABASE_URL, set DATA_DIR to ${to.dataDir}, keep SESSION_SECRET and CRYPTO_SECRET in the environment, and start the gateway`,
+    ...(stored === undefined ? [] : [`copy ${stored} into ${to.dataDir}: only its secrets decrypt what is stored`]),
+    `${config.databaseUrl === '' ? '' : 'remove DATABASE_URL, '}set DATA_DIR to ${to.dataDir}${keep}, and start the gateway`,
     'kept results stay where they are: name their folder by RESULTS_URL, or move the folder "results" along',
   ];
+}
+
+/** Former secrets still verify and decrypt what nothing seals again: links and backup codes. */
+function describeStoredSecrets(config: Config, dataDir: string): string {
+  const { session, crypto } = loadSecrets(config, dataDir);
+  const former = [
+    ...(session.length > 1 ? ['SESSION_SECRET_PREVIOUS'] : []),
+    ...(crypto.length > 1 ? ['CRYPTO_SECRET_PREVIOUS'] : []),
+  ];
+  const rest = former.length === 0 ? '' : `, and ${former.join(' and ')} to the former ones there, comma-separated`;
+  return `set SESSION_SECRET and CRYPTO_SECRET to the values in ${join(dataDir, SECRETS_FILE)}${rest}: on PostgreSQL they belong into the environment`;
 }
 
 const OF_A_GATEWAY = ['taskgate.db', 'taskgate.lock', 'secrets.json'];
@@ -123,7 +142,9 @@ export async function restoreCopy(input: CommandInput): Promise<ExitCode> {
 /** Exports what can be read of a damaged database; exit 0 also where rows are lost. */
 export async function salvage(input: CommandInput): Promise<ExitCode> {
   // Before the folder of the command may change.
-  const to = resolve(option(input, 'to') ?? '');
+  const given = option(input, 'to') ?? '';
+  if (ADDRESS.test(given)) throw new UsageError('--to is an address: name a new folder', 'salvage');
+  const to = resolve(given);
   const { config } = readSettings(input, { needsSecrets: false });
   const { databaseUrl } = config;
   const output = { to, now: systemClock.unix() };
