@@ -26,6 +26,8 @@ export async function planPlugins({ source, store, report, now }: PlanContext): 
     const present = fault === undefined ? await store.plugins.byVersion(key, version) : undefined;
     if (fault !== undefined) leave('unreadable', fault);
     else if (present?.sourceHash === sha256Hex(readText(row, 'source'))) report.skip('plugin');
+    else if ((await store.plugins.deletedSource(key, version)) !== undefined)
+      leave('deleted_here', 'the version was deleted here: upload it where you want it again');
     else if (present) leave('version_taken', 'the version is stored here with another source');
     else planned.push({ plugin: toPlugin(row, now), active: readFlag(row, 'active') });
   }

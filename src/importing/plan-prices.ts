@@ -1,5 +1,5 @@
 import { parsePriceExpression } from '../billing/index.ts';
-import type { JsonObject } from '../kernel/index.ts';
+import { type JsonObject, sha256Hex } from '../kernel/index.ts';
 import { OFFICIAL_KEYS } from '../plugins/index.ts';
 import type { PriceRecord } from '../store/ports/index.ts';
 import { CALL_PRICES, decimal, fixedCompletionRatio, TOKEN_PRICES } from './new-api-mapping.ts';
@@ -24,7 +24,7 @@ export async function planPrices(
   context: PlanContext,
   { models: listed, pluginKeys }: ListedModels,
 ): Promise<PriceRecord[]> {
-  const { options, report, store, now } = context;
+  const { options, report, store, now, sourceKey } = context;
   const tables: Tables = {
     calls: readObject(options.get('ModelPrice')),
     tokens: readObject(options.get('ModelRatio')),
@@ -37,6 +37,8 @@ export async function planPrices(
   const leave = (model: string, code: string, message: string) =>
     report.remark({ kind: 'price', id: model, name: '', effect: 'left', code, message });
   const existing = new Map((await store.prices.all()).map((row) => [`${row.pluginKey}\n${row.model}`, row.expression]));
+  const pairs = [...listed].flatMap(([model, plugins]) => [...plugins].map((pluginKey) => ({ pluginKey, model })));
+  const earlier = await store.imports.targets(sourceKey, 'price', pairs.map(priceId));
 
   const prices: PriceRecord[] = [];
   for (const [model, plugins] of listed) {
@@ -50,7 +52,9 @@ export async function planPrices(
         continue;
       }
       const present = existing.get(`${pluginKey}\n${model}`);
-      if (present === expression.text) report.skip('price');
+      // One that an earlier run took and somebody has deleted since stays deleted.
+      const isDeleted = present === undefined && earlier.has(priceId({ pluginKey, model }));
+      if (present === expression.text || isDeleted) report.skip('price');
       else if (present !== undefined) leave(model, 'price_taken', `${pluginKey} has another price for it here`);
       else prices.push({ pluginKey, model, expression: expression.text, updatedAt: now });
     }
@@ -61,6 +65,10 @@ export async function planPrices(
   report.take('price', prices.length);
   return prices;
 }
+
+/** What an import remembers a price by: names may be longer than its column. */
+export const priceId = ({ pluginKey, model }: Pick<PriceRecord, 'pluginKey' | 'model'>): string =>
+  sha256Hex(`${pluginKey}\n${model}`);
 
 type Priced = { text: string } | { code: string; why: string };
 

@@ -6,6 +6,7 @@ import type { PlannedChannel } from './plan-channels.ts';
 import type { PlannedUser } from './plan-context.ts';
 import type { PlannedOption } from './plan-options.ts';
 import type { PlannedPlugin, PlannedProvider } from './plan-plugins-and-providers.ts';
+import { priceId } from './plan-prices.ts';
 
 type WriteDeps = { store: Store; clock: Clock; secretBox: SecretBox; sourceKey: string };
 
@@ -51,7 +52,7 @@ export async function writeSettings(
       rows.channels.push({ sourceId, targetId: id, createdAt: now });
     }
     for (const { plugin, active } of planned.plugins) {
-      if (!(await tx.plugins.insert(plugin))) throw changedMeanwhile();
+      if (!(await tx.plugins.insert(plugin, { waits: true }))) throw changedMeanwhile();
       if (active) await tx.plugins.activate(plugin.key, plugin.version);
       if (active && !plugin.enabled) await tx.plugins.setEnabled(plugin.key, false);
     }
@@ -62,6 +63,8 @@ export async function writeSettings(
     }
     await tx.imports.remember(sourceKey, 'provider', rows.providers);
     await tx.imports.remember(sourceKey, 'channel', rows.channels);
+    const prices = planned.prices.map((price) => ({ sourceId: priceId(price), targetId: 0, createdAt: now }));
+    await tx.imports.remember(sourceKey, 'price', prices);
     const known = await tx.imports.targets(sourceKey, 'run', [KEEPS_IDS]);
     if (known.size > 0) return;
     await tx.imports.remember(sourceKey, 'run', [

@@ -136,6 +136,18 @@ describeEachStore(
       expect(await snapshot(store)).toEqual(before);
     });
 
+    test('brings no price back that somebody has deleted: the model would be sold again', async () => {
+      const { store } = opened();
+      await importFrom(store, sampleFile());
+      const [price] = await store.prices.all();
+      if (!price) throw new Error('the sample has prices');
+      expect(await store.transaction((tx) => tx.prices.delete(price.pluginKey, price.model))).toBe(true);
+      const rest = await store.prices.all();
+      const again = await importFrom(store, sampleFile());
+      expect([again.taken, again.present.price]).toEqual([{}, rest.length + 1]);
+      expect(await store.prices.all()).toEqual(rest);
+    });
+
     test('keeps groups whose names are in another script, with their ratios', async () => {
       const { store } = opened();
       const groups = '{"default":1,"专线":0.5,"官转（特价）":0.8}';

@@ -198,3 +198,27 @@ test('another run changes nothing', async () => {
   expect([again.taken, again.present.plugin, again.present.channel]).toEqual([{}, 3, 10]);
   expect(await opened.store.channels.all()).toHaveLength(12);
 });
+
+test('another run brings no version of a plugin back that was deleted here', async () => {
+  const [plugin] = await opened.store.plugins.active();
+  if (!plugin) throw new Error('the source has plugins');
+  const { key, version } = plugin;
+  expect(await opened.store.transaction((tx) => tx.plugins.delete(key, version, 1))).toBe(true);
+  const again = await importFrom(opened.store, path);
+  expect(again.taken).toEqual({});
+  expect(again.remarks.map(({ id, code }) => `${id} ${code}`)).toContain(`${key}@${version} deleted_here`);
+  expect(await opened.store.plugins.byVersion(key, version)).toBeUndefined();
+});
+
+test('a plugin of which no version served there serves nothing here', async () => {
+  const target = await openTestStore('sqlite');
+  try {
+    const table =
+      'create table task_plugins (key text, version text, api_version integer, source text, source_hash text, enabled numeric, active numeric, created_at bigint, remark text)';
+    const report = await importFrom(target.store, sampleFile(table, plugin('idle', '1.0.0')));
+    expect(report.taken.plugin).toBe(1);
+    expect((await target.store.plugins.versions('idle')).map(({ active }) => active)).toEqual([false]);
+  } finally {
+    await target.close();
+  }
+});

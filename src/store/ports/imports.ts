@@ -7,7 +7,7 @@ import type { UserRecord } from './users.ts';
  * Call every method that writes inside a transaction.
  */
 
-export type ImportedKind = 'run' | 'user' | 'channel' | 'provider';
+export type ImportedKind = 'run' | 'user' | 'channel' | 'provider' | 'price';
 
 /** A user with their balance, which becomes one ledger line under `grantKey`. */
 export type ImportedUser = Pick<
