@@ -1,4 +1,4 @@
-/** Addresses of a source that are mistyped: what is printed about them lands in terminals and logs. */
+/** Mistyped addresses of a source: what is printed about them lands in terminals and logs. */
 import { expect, test } from 'bun:test';
 import { openSource, readSourceAddress } from '../../src/store/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -77,7 +77,7 @@ function findFaults(file: SqliteFile, check: string): string[] {
   }
 }
 
-/** @throws what says nothing about the file: it is locked, or this process may open no more files */
+/** @throws what says nothing about the file: a lock, or too many open files */
 function readDamage(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^SQLITE_(?:BUSY|LOCKED|CANTOPEN|NOMEM|PERM|FULL)/.test(code)) throw toStoreError(error);
