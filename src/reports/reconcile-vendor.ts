@@ -28,7 +28,10 @@ export type Reconciliation = {
   missing: { id: string; task: string }[];
 };
 
-/** Compares a vendor's list of jobs with the tasks that the filter names. */
+/**
+ * Compares a vendor's list of jobs with the tasks that the filter names.
+ * @throws `OperatorError` where the channel is unknown, whose jobs would all be missing here
+ */
 export async function reconcileVendor(
   { store }: { store: Pick<Store, 'tasks' | 'channels'> },
   { jobs, filter }: { jobs: readonly VendorJob[]; filter: TaskListFilter & { channelId: number } },
@@ -39,7 +42,9 @@ export async function reconcileVendor(
     const cost = known?.cost === undefined && job.cost === undefined ? undefined : (known?.cost ?? 0) + (job.cost ?? 0);
     left.set(job.id, { id: job.id, cost, times: (known?.times ?? 0) + 1 });
   }
-  const settings = (await store.channels.byId(filter.channelId))?.settings;
+  const channel = await store.channels.byId(filter.channelId);
+  const settings = channel?.settings;
+  let isKnown = channel !== undefined;
   const result: Reconciliation = {
     ...{
       matched: 0,
@@ -53,6 +58,8 @@ export async function reconcileVendor(
     repeated: [...left.values()].filter(({ times }) => times > 1).map(({ id, times }) => ({ id, times })),
   };
   for await (const row of readTasks(store, widen(filter))) {
+    // A deleted channel has its tasks.
+    isKnown = true;
     const { upstreamTaskId: id, taskId: task, status, quota } = row;
     const job = left.get(id);
     if (id === '' || (!job && !isWithin(row, filter))) continue;
@@ -63,6 +70,7 @@ export async function reconcileVendor(
     if (status !== 'FAILURE') result.charged += quota;
     left.delete(id);
   }
+  if (!isKnown) throw new OperatorError(`there is no channel ${filter.channelId}, and no task of one then`);
   result.unknown = [...left.values()].map(({ id, cost }) => ({ id, cost }));
   return result;
 }

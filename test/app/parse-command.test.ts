@@ -46,6 +46,8 @@ describe('wrong usage exits 2 and says what is wrong and what is right', () => {
     [['admin', 'create-root', '--username', 'u', '--password', 'x'], 'unknown option --password'],
     [['version', '--verbose'], 'unknown option --verbose'],
     [['demo-vendor', '--port', 'x'], '--port'],
+    [['reconcile', '--channel', '1', '--vendor-csv', 'x', '--since', '2026-02-30'], '--since must be a day'],
+    [['reconcile', '--channel', '1', '--vendor-csv', 'x', '--until', '2026-02-29'], '--until must be a day'],
   ];
   test.each(rows)('%j', async (argv, part) => {
     const { code, out, err } = await run(...argv);

@@ -107,3 +107,14 @@ test('a job at the edge of the days is found by its task, and a task that was se
   expect(found.charged).toBe(1500);
   await store.close();
 });
+
+test('a channel that never was is refused: all its jobs would look as if nobody had been billed', async () => {
+  const store = await openStore({
+    ...{ databaseUrl: '', dataDir: temporaryFolder(), synchronous: 'NORMAL', clock: systemClock, logger: silentLogger },
+  });
+  const jobs = [{ id: 'one', cost: 1 }];
+  await expect(reconcileVendor({ store }, { jobs, filter: { channelId: 77 } })).rejects.toThrow(
+    'there is no channel 77',
+  );
+  await store.close();
+});

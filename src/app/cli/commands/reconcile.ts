@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { pluralize, QUOTA_PER_USD, unreadable } from '../../../kernel/index.ts';
+import { isoTime, pluralize, QUOTA_PER_USD, unreadable } from '../../../kernel/index.ts';
 import { openStoreBesideGateway } from '../../../operations/storage/open-store-beside-gateway.ts';
 import { type Reconciliation, readVendorCsv, reconcileVendor } from '../../../reports/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
@@ -44,7 +44,9 @@ function readDay(input: CommandInput, name: 'since' | 'until', second: number): 
   const text = option(input, name);
   if (text === undefined) return undefined;
   const at = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  if (Number.isNaN(at)) throw new UsageError(`--${name} must be a day such as 2026-11-28`);
+  // The 30th of February is read as a day of March.
+  if (Number.isNaN(at) || isoTime(at).slice(0, 10) !== text)
+    throw new UsageError(`--${name} must be a day such as 2026-11-28`);
   return at / 1000 + second;
 }
 
