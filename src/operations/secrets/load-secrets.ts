@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { deriveKey, hmacSha256Hex, isObject, OperatorError, parseJson, randomToken } from '../../kernel/index.ts';
-import { createFileOnce } from '../../store/index.ts';
+import { createFileOnce, flushFolder } from '../../store/index.ts';
 import { SEALED_COLUMNS, type Store } from '../../store/ports/index.ts';
 import { replaceFile } from './replace-file.ts';
 
@@ -110,6 +110,8 @@ function readOrCreate(path: string): StoredSecrets {
     const found = read(path);
     if (found) return { ...found, created: false };
     const created = createFileOnce(path, newSecrets());
+    // Before anything is sealed by them.
+    if (created) flushFolder(dirname(path));
     const stored = read(path);
     if (!stored) throw new OperatorError(`${path} was removed while it was created`);
     return { ...stored, created };

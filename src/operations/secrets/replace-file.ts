@@ -9,11 +9,14 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { dirname } from 'node:path';
 import { randomToken, unwritable } from '../../kernel/index.ts';
+import { flushFolder } from '../../store/index.ts';
 
 /**
- * Replaces the text of a file atomically; follows links and keeps the mode. Returns false and
- * leaves the file alone if its text is no longer `before`: somebody has saved it since.
+ * Replaces the text of a file atomically, and on the disk when it returns; follows links and keeps
+ * the mode. Returns false and leaves the file alone if its text is no longer `before`: somebody has
+ * saved it since.
  *
  * @throws `OperatorError` if it cannot be written
  */
@@ -31,6 +34,7 @@ export function replaceFile(path: string, before: string, after: string): boolea
     }
     if (readFileSync(target, 'utf8') !== before) return false;
     renameSync(temporary, target);
+    flushFolder(dirname(target));
     return true;
   } catch (error) {
     throw unwritable(path, error);
