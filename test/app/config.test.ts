@@ -139,6 +139,17 @@ describe('an invalid value stops the start: the message has key, value read and 
       'ACME_DOMAIN: set with TLS_CERT_FILE',
       'one of the two',
     ],
+    [
+      { ACME_DOMAIN: 'gate.example.com', ACME_EMAIL: 'ada@example.com', PORT: '80' },
+      'ACME_HTTP_PORT: 80, the same as PORT',
+    ],
+    [
+      {
+        ...{ ACME_DOMAIN: 'gate.example.com', ACME_HTTP_PORT: '8080', RESULTS_PORT: '8080' },
+        RESULTS_ORIGIN: 'https://files.example.com:8080',
+      },
+      'ACME_HTTP_PORT: 8080, the same as RESULTS_PORT',
+    ],
     [{ DATABASE_POOL_URL: 'postgres://pool/gate' }, 'DATABASE_POOL_URL: set without DATABASE_URL'],
     [{ UPDATE_TASK: 'on' }, 'UPDATE_TASK'],
     [{ TASK_POLL_INTERVAL_SECONDS: '0' }, 'TASK_POLL_INTERVAL_SECONDS'],

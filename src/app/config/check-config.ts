@@ -32,6 +32,7 @@ export function checkConfig(
   if (config.acmeDomains.length > 0 && config.databaseUrl !== '') {
     warnings.push({ ...doubtful('ACME_DOMAIN'), ...sentence('config.acme_shared') });
   }
+  faults.push(...checkAcmePort(config));
   if (config.databasePoolUrl !== '' && config.databaseUrl === '') {
     faults.push('DATABASE_POOL_URL: set without DATABASE_URL; allowed: only together with it');
   }
@@ -101,6 +102,16 @@ function isUnencrypted(place: Config['backupTo']): boolean {
 
 const unsafe = (setting: string) => ({ setting, code: 'setting_unsafe' as const });
 const doubtful = (setting: string) => ({ setting, code: 'setting_doubtful' as const });
+
+/** One port serves HTTPS, another one answers the authority without TLS. */
+function checkAcmePort({ acmeDomains, acmeChallenge, acmeHttpPort, port, resultsPort }: Config): string[] {
+  if (acmeDomains.length === 0 || acmeChallenge !== 'http-01') return [];
+  const taken = acmeHttpPort === port ? 'PORT' : acmeHttpPort === resultsPort ? 'RESULTS_PORT' : undefined;
+  if (taken === undefined) return [];
+  return [
+    `ACME_HTTP_PORT: ${acmeHttpPort}, the same as ${taken}; allowed: another port than that of HTTPS, such as ${taken}=443 with ACME_HTTP_PORT=80`,
+  ];
+}
 
 /** The origin of results must not be one of the panel's. */
 function checkResultsOrigin({ resultsOrigin, resultsPort, port, cookieTrustedUrls, trustedHosts }: Config): string[] {
