@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { readDates, readPeriod } from '../../src/panel/pages/usage/usage-period.ts';
+import { countDays, readDates, readPeriod } from '../../src/panel/pages/usage/usage-period.ts';
 import { type Axis, axes, labelInterval, roundTicks, sides } from '../../src/panel/ui/chart/chart-axis.ts';
 import { createFormat } from '../../src/panel/ui/display/use-format.ts';
 
@@ -16,9 +16,22 @@ test('a column of money has one number of decimals: two, or up to four for small
   expect([0.5, 1 / 3, 0].map(percentInColumn)).toEqual(['50.0%', '33.3%', '0.0%']);
 });
 
+/** As `createFormat`, with plain spaces. */
+function createPlainFormat(language: string) {
+  const format = createFormat(language);
+  const plain = (text: string): string => text.replaceAll('\u00a0', ' ');
+  const plainAxis = ({ ticks, label }: Axis) => ticks.map((tick) => plain(label(tick)));
+  return { ...format, plain, plainAxis };
+}
+
+test('no line breaks between a number and its unit', () => {
+  const { bytes, duration, elapsed, durationLike } = createFormat('en');
+  expect([duration(12), bytes(2048), durationLike([1.5])(1.5)]).toEqual(['12\u00a0sec', '2\u00a0kB', '1.5\u00a0sec']);
+  expect(elapsed(174)).toBe('2\u00a0min 54\u00a0sec');
+});
+
 test('axes have round ticks, and all labels of one have the same decimals', () => {
-  const { moneyAxis, durationAxis, bytesAxis } = createFormat('en');
-  const labels = ({ ticks, label }: Axis) => ticks.map(label);
+  const { moneyAxis, durationAxis, bytesAxis, plainAxis: labels } = createPlainFormat('en');
   expect(labels(moneyAxis(0.013 * 500_000))).toEqual(['$0.000', '$0.005', '$0.010', '$0.015']);
   expect(labels(moneyAxis(0.3 * 500_000))).toEqual(['$0.00', '$0.10', '$0.20', '$0.30']);
   expect(labels(moneyAxis(230 * 500_000))).toEqual(['$0', '$50', '$100', '$150', '$200', '$250']);
@@ -30,16 +43,19 @@ test('axes have round ticks, and all labels of one have the same decimals', () =
 });
 
 test('durations and sizes have a decimal below ten, in a column all of them or none', () => {
-  const { bytes, duration, durationLike, bytesLike } = createFormat('en');
-  expect([0.04, 0.58, 1, 9.94, 9.96, 89].map(duration)).toEqual([
+  const { bytes, duration, durationLike, bytesLike, plain } = createPlainFormat('en');
+  expect([0.04, 0.58, 1, 9.94, 9.96, 89].map(duration).map(plain)).toEqual([
     ...['0.04 sec', '0.6 sec', '1 sec', '9.9 sec', '10 sec', '89 sec'],
   ]);
-  expect([1, 180, 2048, 1008 * 1024].map(bytes)).toEqual(['1 byte', '180 bytes', '2 kB', '1 MB']);
-  const column = (...seconds: number[]) => seconds.map(durationLike(seconds));
+  expect([1, 180, 2048, 1008 * 1024].map(bytes).map(plain)).toEqual(['1 byte', '180 bytes', '2 kB', '1 MB']);
+  const column = (...seconds: number[]) => seconds.map(durationLike(seconds)).map(plain);
   expect(column(1, 1.4, 12)).toEqual(['1.0 sec', '1.4 sec', '12 sec']);
   expect(column(3, 45, 600)).toEqual(['3 sec', '45 sec', '10 min']);
   expect(column(0.04, 2)).toEqual(['0.04 sec', '2.00 sec']);
-  expect([12 * 1024, 1.5 * 1024 ** 2].map(bytesLike([12 * 1024, 1.5 * 1024 ** 2]))).toEqual(['12 kB', '1.5 MB']);
+  expect([12 * 1024, 1.5 * 1024 ** 2].map(bytesLike([12 * 1024, 1.5 * 1024 ** 2])).map(plain)).toEqual([
+    '12 kB',
+    '1.5 MB',
+  ]);
 });
 
 test('periods end today, apart from that of the last month; two dates are a period of their own', () => {
@@ -51,6 +67,16 @@ test('periods end today, apart from that of the last month; two dates are a peri
   expect(readPeriod({ period: '30d', from: '', to: '' })).toBe('30d');
   expect(readPeriod({ period: 'constructor', from: '', to: '' })).toBe('7d');
   expect(readPeriod({ period: '30d', from: '2026-01-01', to: '' })).toBe('custom');
+});
+
+test('a period has all days from its first to its last', () => {
+  expect(countDays({ from: '2026-03-01', to: '2026-03-07' })).toBe(7);
+  expect(countDays({ from: '2026-03-01', to: '2026-03-01' })).toBe(1);
+  for (const open of [
+    { from: '', to: '2026-03-01' },
+    { from: '2026-03-02', to: '2026-03-01' },
+  ])
+    expect(countDays(open)).toBe(0);
 });
 
 test('times below a chart stand evenly, and never closer than one is wide', () => {

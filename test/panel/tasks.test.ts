@@ -205,7 +205,7 @@ describe('a task', () => {
 
     await waitForText(page, 'Estimated at $0.10; $0.04 was refunded.');
     const quantities = page.getByRole('table', { name: 'Billed quantities' });
-    expect(await quantities.getByRole('row', { name: /Duration/ }).textContent()).toBe('Duration5 sec3 sec');
+    expect(await quantities.getByRole('row', { name: /Duration/ }).textContent()).toBe('Duration5\u00a0sec3\u00a0sec');
     expect(await quantities.getByRole('row', { name: /Resolution/ }).textContent()).toBe('Resolution720p720p');
     await page.getByText('3 sec × $0.02 / second = $0.06').waitFor();
     await page.getByRole('button', { name: 'Formula' }).click();

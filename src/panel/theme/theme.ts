@@ -92,7 +92,7 @@ export const theme = createTheme({
     Menu: { defaultProps: { position: 'bottom-end', withinPortal: false, withInitialFocusPlaceholder: false } },
     Modal: { defaultProps: { centered: true } },
     // What opens keeps to the page's margins.
-    Popover: { defaultProps: { middlewares: { flip: true, shift: { padding: 16 } } } },
+    Popover: { defaultProps: { shadow: 'md', middlewares: { flip: true, shift: { padding: 16 } } } },
     // Inside a dialog a header is not a landmark of the page.
     ModalHeader: ModalHeader.extend({ defaultProps: { role: 'presentation' } }),
     DrawerHeader: DrawerHeader.extend({ defaultProps: { role: 'presentation' } }),

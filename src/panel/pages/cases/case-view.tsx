@@ -275,7 +275,9 @@ function Failures({ file: { kind, id, failures }, hasLinks }: { file: CaseFile; 
           return (
             <li key={reason}>
               <span>{isLinked ? <FactLink to={tasksPath(reason)}>{words}</FactLink> : words}</span>
-              <span>{format.number(tasks)}</span>
+              <span className={classes.note}>
+                {t('tasks.failedCount', { count: tasks, shown: format.number(tasks) })}
+              </span>
             </li>
           );
         })}
@@ -375,7 +377,7 @@ function Audit({ audit }: { audit: CaseFile['audit'] }) {
   const format = useFormat();
   return (
     <Section heading={t('nav.audit')}>
-      <ul className={classes.rows}>
+      <ul className={`${classes.rows} ${classes.events}`}>
         {audit.map(({ at, username, action }) => {
           const text = ownActionTexts[action] ?? actionTexts[action];
           const signIn = signInTexts[action];

@@ -10,6 +10,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
+import { Change, PointsChange } from '../usage/period-change.tsx';
 import { localZone, readDates } from '../usage/usage-period.ts';
 import classes from './home.module.css';
 
@@ -62,7 +63,7 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
         {
           label: t('home.spent'),
           value: format.money(totals.spend),
-          note: <Change now={totals.spend} before={before?.spend} days={days} />,
+          note: <Change now={totals.spend} before={before?.spend} days={Number(days)} />,
         },
         {
           label: t('home.success'),
@@ -72,7 +73,7 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
               <span className={classes.whole}>{successNote}</span>
               {totals.failed > 0 && <span aria-hidden="true"> · </span>}
               {totals.failed > 0 && <span className={classes.whole}>{failedLink}</span>}
-              <PointsChange now={totals.success_rate} before={before?.success_rate} days={days} />
+              <PointsChange now={totals.success_rate} before={before?.success_rate} days={Number(days)} />
             </>
           ),
         },
@@ -81,7 +82,7 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
               {
                 label: t('home.ended'),
                 value: format.number(ended),
-                note: <Change now={ended} before={before && before.succeeded + before.failed} days={days} />,
+                note: <Change now={ended} before={before && before.succeeded + before.failed} days={Number(days)} />,
               },
             ]
           : []),
@@ -89,28 +90,6 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
       ]}
     />
   );
-}
-
-/** Says how much more or less it is than in the period before; else which period it is. */
-function Change({ now, before, days }: { now: number; before: number | undefined; days: string }) {
-  const { t, i18n } = useTranslation();
-  if (before === undefined) return <span>{t('home.inDays', { days })}</span>;
-  if (before === 0) return null;
-  const percent = new Intl.NumberFormat(i18n.language, { style: 'percent', maximumFractionDigits: 0 });
-  const change = `${arrow(now - before)}${percent.format(Math.abs(now / before - 1))}`;
-  return <span>{t('home.change', { change, days })}</span>;
-}
-
-const arrow = (change: number): string => (change === 0 ? '' : change > 0 ? '▲ ' : '▼ ');
-
-/** How many percentage points more or less than in the period before. */
-function PointsChange(props: { now: number | null; before: number | null | undefined; days: string }) {
-  const { t, i18n } = useTranslation();
-  const { now, before, days } = props;
-  if (now === null || before === null || before === undefined) return null;
-  const points = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 1 });
-  const change = Math.round((now - before) * 1000) / 10;
-  return <div>{t('home.changePoints', { points: `${arrow(change)}${points.format(Math.abs(change))}`, days })}</div>;
 }
 
 type ModelFigures = UsageStats['slowest'][number];

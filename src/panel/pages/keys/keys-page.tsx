@@ -125,7 +125,7 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
       figure={t('keys.spentSoFar', { money: format.money(apiKey.used_quota) })}
       state={<KeyStatus status={apiKey.status} />}
       facts={[apiKey.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: format.money(apiKey.quota) })]}
-      detail={details.filter((fact) => fact !== '').join('\u00a0· ')}
+      detail={details}
       actions={<KeyMenu apiKey={apiKey} changes={changes} isOwn />}
     />
   );

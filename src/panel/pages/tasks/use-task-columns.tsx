@@ -212,7 +212,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
       }
       facts={[]}
       wraps
-      detail={facts.filter((fact) => fact !== '').join(' · ')}
+      detail={facts}
     />
   );
 }

@@ -86,10 +86,10 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
   ];
   return (
     <div className={classes.list}>
-      <Group justify="space-between" align="flex-end" mb={14}>
+      <Group justify="space-between" mb={24}>
         <search className={classes.choices}>
           <Select
-            label={t('ledger.type')}
+            aria-label={t('ledger.type')}
             allowDeselect={false}
             data={[
               { value: '', label: t('ledger.allChanges') },
@@ -99,7 +99,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
             onChange={(value) => filters.set('kind', value ?? '')}
           />
           <Select
-            label={t('rows.range')}
+            aria-label={t('rows.range')}
             allowDeselect={false}
             data={[
               ...months.map(({ name, since }) => ({ value: name, label: format.month(since) })),

@@ -44,6 +44,12 @@ export function datesBefore({ from, to }: Dates): Dates {
   return { from: iso(2 * at(from) - at(to) - dayMs), to: iso(at(from) - dayMs) };
 }
 
+/** How many days two dates span, both included; 0: one of them is open. */
+export function countDays({ from, to }: Dates): number {
+  const days = (Date.parse(`${to}T12:00:00Z`) - Date.parse(`${from}T12:00:00Z`)) / 86_400_000 + 1;
+  return Number.isFinite(days) ? Math.max(0, days) : 0;
+}
+
 let zone: string | undefined;
 
 /** The reader's time zone, by its IANA name. Read once: the browser takes milliseconds for it. */

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { KeptStorage, UsageReport as Report, User } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
-import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
+import { useApiQuery, useReadAhead, withQuery } from '../../session/use-api.ts';
 import { formatHours } from '../../ui/chart/chart-axis.ts';
 import { ChartOrTable } from '../../ui/chart/charts.tsx';
 import { PartBars } from '../../ui/chart/part-bars.tsx';
@@ -17,9 +17,10 @@ import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { balanceAlertPath, LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { BillList } from './bill-list.tsx';
+import { Change, PointsChange } from './period-change.tsx';
 import { projectMonth, stackSpend } from './stack-spend.ts';
 import classes from './usage.module.css';
-import { localZone } from './usage-period.ts';
+import { countDays, localZone } from './usage-period.ts';
 import type { Dimension, UsageFilterName, UsageFilters } from './use-usage-filters.ts';
 
 /** What the filters ask for: totals, over time, by what, and bill by bill. */
@@ -29,12 +30,12 @@ export function UsageReport({ filters }: { filters: UsageFilters }) {
   const isOwn = filters.scope === 'own';
   const self = useApiQuery<User>('/api/user/self', { enabled: isOwn });
   const storage = useApiQuery<KeptStorage>('/api/user/self/storage', { enabled: isOwn });
-  useReadAhead(isOwn && balanceAlertPath);
+  useReadAhead(isOwn && balanceAlertPath, filters.pathBefore ?? false);
   return (
     <QueryResult query={report}>
       {(read) => (
         <>
-          <UsageTotals report={read} balance={isOwn ? self.data?.quota : undefined} />
+          <UsageTotals report={read} balance={isOwn ? self.data?.quota : undefined} filters={filters} />
           {isOwn && self.data?.budget && (
             <Input.Wrapper label={t('limit.label')} labelElement="div" mb={24}>
               <LimitSpent budget={self.data.budget} />
@@ -85,24 +86,57 @@ function NoUsage({ filters: { period, scope, path, setAll } }: { filters: UsageF
   );
 }
 
-/** `balance`: of the account whose usage it is. */
-function UsageTotals({ report: { totals }, balance }: { report: Report; balance?: number | undefined }) {
+type UsageTotalsProps = {
+  report: Report;
+  /** The balance of the account whose usage it is. */
+  balance?: number | undefined;
+  filters: UsageFilters;
+};
+
+function UsageTotals({ report: { totals }, balance, filters }: UsageTotalsProps) {
   const { t } = useTranslation();
   const format = useFormat();
+  const { pathBefore, dates, values, scope, userId } = filters;
+  const { data } = useApiQuery<Report>(pathBefore ?? '', { enabled: pathBefore !== null, keepPrevious: false });
+  const before = data?.totals;
+  const days = countDays(dates);
+  const failed = {
+    ...{ scope: scope === 'own' ? null : 'all', status: 'FAILURE', user: userId, ...dates },
+    // Tasks without a key have no filter of their own there.
+    ...{ platform: values.plugin, model: values.model, channel: values.channel },
+    key: values.key === '0' ? null : values.key,
+  };
   const last: Figure =
     balance === undefined
       ? {
           label: t('home.success'),
           value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
+          note: <PointsChange now={totals.success_rate} before={before?.success_rate} days={days} />,
         }
       : { label: t('home.balance'), value: format.money(balance), note: balance > 0 && <LowBalanceNote /> };
   return (
     <Figures
       label={t('home.figures')}
       figures={[
-        { label: t('usage.spent'), value: format.money(totals.spend) },
-        { label: t('usage.finished'), value: format.number(totals.succeeded) },
-        { label: t('usage.failed'), value: format.number(totals.failed) },
+        {
+          label: t('usage.spent'),
+          value: format.money(totals.spend),
+          note: before && <Change now={totals.spend} before={before.spend} days={days} />,
+        },
+        {
+          label: t('usage.finished'),
+          value: format.number(totals.succeeded),
+          note: before && <Change now={totals.succeeded} before={before.succeeded} days={days} />,
+        },
+        {
+          label: t('usage.failed'),
+          value: format.number(totals.failed),
+          note: totals.failed > 0 && (
+            <Anchor component={Link} to={withQuery('/tasks', failed)} size="sm">
+              {t('home.runningShow')}
+            </Anchor>
+          ),
+        },
         last,
       ]}
     />

@@ -2,7 +2,15 @@ import { roles, useRole } from '../../session/roles.ts';
 import { withQuery } from '../../session/use-api.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { stackedShares } from './stack-spend.ts';
-import { type Dates, localZone, type PeriodName, readDates, readPeriod } from './usage-period.ts';
+import {
+  countDays,
+  type Dates,
+  datesBefore,
+  localZone,
+  type PeriodName,
+  readDates,
+  readPeriod,
+} from './usage-period.ts';
 
 const filterNames = ['scope', 'user', 'period', 'from', 'to', 'by', 'key', 'plugin', 'model', 'channel'] as const;
 export type UsageFilterName = (typeof filterNames)[number];
@@ -24,7 +32,12 @@ export type UsageFilters = Filters<UsageFilterName> & {
   choices: readonly Dimension[];
   /** The question for the API, as the address says. */
   path: string;
+  /** The same about the period before; null: there is none to compare with. */
+  pathBefore: string | null;
 };
+
+/** Part of a day says nothing beside a whole one. */
+const fewestCompared = 2;
 
 /** The filters of the usage page, which stand in its address. `ofUser`: the page is one user's. */
 export function useUsageFilters(ofUser = ''): UsageFilters {
@@ -42,11 +55,9 @@ export function useUsageFilters(ofUser = ''): UsageFilters {
   const by = choices.find((name) => name === values.by) ?? (scope === 'all' ? 'user' : 'model');
   const question = { scope: scope === 'all' ? 'all' : null, user: scope === 'user' ? user : null };
   const { key, plugin, model, channel } = values;
-  const path = withQuery('/api/usage', {
-    ...question,
-    ...dates,
-    ...{ zone: localZone(), by, series: stackedShares, key, plugin, model },
-    channel: isAdmin ? channel : null,
-  });
-  return { ...filters, scope, userId: scope === 'user' ? user : '', period, dates, by, choices, path };
+  const narrowed = { zone: localZone(), by, key, plugin, model, channel: isAdmin ? channel : null };
+  const path = withQuery('/api/usage', { ...question, ...dates, ...narrowed, series: stackedShares });
+  const isCompared = countDays(dates) >= fewestCompared;
+  const pathBefore = isCompared ? withQuery('/api/usage', { ...question, ...datesBefore(dates), ...narrowed }) : null;
+  return { ...filters, scope, userId: scope === 'user' ? user : '', period, dates, by, choices, path, pathBefore };
 }

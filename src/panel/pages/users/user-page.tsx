@@ -226,7 +226,7 @@ function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
             figure={t('keys.spentSoFar', { money: spent(key.used_quota) })}
             state={<KeyStatus status={key.status} />}
             facts={[key.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: left(key.quota) })]}
-            detail={[`${key.prefix}…`, ...lastUseFacts(key).slice(0, 1)].filter((fact) => fact !== '').join(' · ')}
+            detail={[`${key.prefix}…`, ...lastUseFacts(key).slice(0, 1)]}
             {...(mayEdit ? { actions: <KeyMenu apiKey={key} changes={changes} /> } : {})}
           />
         )}

@@ -33,7 +33,7 @@ export type Format = {
   clock(seconds: number): string;
   /** Unix seconds as "3 min ago" or "in 2 days". */
   ago(seconds: number, now?: number): string;
-  /** A duration in seconds, in its largest fitting unit. */
+  /** A duration in seconds, in its largest fitting unit. No line breaks between number and unit. */
   duration(seconds: number): string;
   /** A duration that one watches: "2 min 54 sec" below an hour. */
   elapsed(seconds: number): string;
@@ -137,7 +137,7 @@ export function createFormat(language: string): Format {
   const shortRelative = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' });
   const conjunction = new Intl.ListFormat(language, { type: 'conjunction' });
   const units = new Map<string, Intl.NumberFormat>();
-  const unit = (name: string, { min = 0, max }: { min?: number; max: number }): Intl.NumberFormat => {
+  const unit = (name: string, { min = 0, max }: { min?: number; max: number }): ((amount: number) => string) => {
     const digits = { minimumFractionDigits: min, maximumFractionDigits: max };
     const key = `${name} ${min} ${max}`;
     // The short form of a byte has no plural.
@@ -145,18 +145,18 @@ export function createFormat(language: string): Format {
     const found =
       units.get(key) ?? new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay, ...digits });
     units.set(key, found);
-    return found;
+    return (amount) => found.format(amount).replaceAll(' ', '\u00a0');
   };
   const alone = (scale: Scale, value: number): string => {
     const { unit: name, amount } = measure(scale, value);
-    return unit(name, { max: amount < 0.095 ? 2 : amount < 9.95 ? 1 : 0 }).format(amount);
+    return unit(name, { max: amount < 0.095 ? 2 : amount < 9.95 ? 1 : 0 })(amount);
   };
   const inColumn = (scale: Scale, values: readonly number[]): ((value: number) => string) => {
     const most = decimalsOfAmounts(values.map((value) => measure(scale, value).amount));
     return (value) => {
       const { unit: name, amount } = measure(scale, value);
       const decimals = amount < 9.95 ? most : 0;
-      return unit(name, { min: decimals, max: decimals }).format(amount);
+      return unit(name, { min: decimals, max: decimals })(amount);
     };
   };
   const createAxis = (scale: Scale, peak: number): Axis => {
@@ -164,7 +164,7 @@ export function createFormat(language: string): Format {
     const { ticks, step } = roundTicks(peak, { unit: size });
     const decimals = decimalsOfStep(step);
     const label = unit(name, { min: decimals, max: decimals });
-    return { ticks, label: (value) => label.format(value / size) };
+    return { ticks, label: (value) => label(value / size) };
   };
   return {
     number: (value) => plain.format(value),
@@ -213,7 +213,7 @@ export function createFormat(language: string): Format {
       if (seconds < 60 || seconds >= 3600) return alone(durationScale, seconds);
       const whole = { max: 0 };
       const [minutes, rest] = [Math.floor(seconds / 60), Math.floor(seconds % 60)];
-      return `${unit('minute', whole).format(minutes)} ${unit('second', whole).format(rest)}`;
+      return `${unit('minute', whole)(minutes)} ${unit('second', whole)(rest)}`;
     },
     durationLike: (durations) => inColumn(durationScale, durations),
     durationAxis: (peak) => createAxis(durationScale, peak),

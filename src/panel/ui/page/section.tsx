@@ -9,7 +9,7 @@ type SectionProps = { heading: string; intro?: ReactNode; actions?: ReactNode; c
 export function Section({ heading, intro, actions, children }: SectionProps) {
   const id = useId();
   return (
-    <section className={classes.section} aria-labelledby={id}>
+    <section className={classes.section} aria-labelledby={id} data-card>
       <div className={classes.top}>
         <div>
           <Title order={2} fz={18} id={id}>

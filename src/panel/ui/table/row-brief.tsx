@@ -1,5 +1,5 @@
 import { IconChevronDown } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { RowButton, RowLink } from './data-table.tsx';
 import classes from './row-brief.module.css';
 
@@ -16,8 +16,8 @@ type RowBriefProps = {
   wrapsName?: boolean;
   /** The state and the facts take lines of their own where they need them, and are not cut. */
   wraps?: boolean;
-  /** A line of its own below the others. */
-  detail?: ReactNode;
+  /** A line of its own below the others, or facts, which may take several lines. */
+  detail?: ReactNode | readonly string[];
   /** What can be done without opening the row. */
   actions?: ReactNode;
   /** Where a touch of the row leads. */
@@ -67,7 +67,9 @@ export function RowBrief({ icon, name, figure, state, facts, detail, actions, ..
               {shown !== '' && <span className={classes.end}>{shown}</span>}
             </div>
           )}
-          {detail !== undefined && <span className={classes.detail}>{detail}</span>}
+          {detail !== undefined && (
+            <span className={classes.detail}>{isFacts(detail) ? <DetailFacts facts={detail} /> : detail}</span>
+          )}
         </div>
         {actions !== undefined && <div className={classes.actions}>{actions}</div>}
       </div>
@@ -75,6 +77,18 @@ export function RowBrief({ icon, name, figure, state, facts, detail, actions, ..
     </>
   );
 }
+
+const isFacts = (detail: ReactNode | readonly string[]): detail is readonly string[] => Array.isArray(detail);
+
+/** Lines break between facts rather than inside of names. */
+const DetailFacts = ({ facts }: { facts: readonly string[] }) =>
+  facts
+    .filter((fact) => fact !== '')
+    .map((fact, index, shown) => (
+      <Fragment key={fact}>
+        <span className={classes.fact}>{index < shown.length - 1 ? `${fact}\u00a0·` : fact}</span>{' '}
+      </Fragment>
+    ));
 
 /** A text in place of the state, which gives way first. */
 export function BriefText({ isBad = false, children }: { isBad?: boolean; children: ReactNode }) {

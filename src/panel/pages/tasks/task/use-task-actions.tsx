@@ -1,4 +1,5 @@
 import { Button, Text } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -120,6 +121,8 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
     onSuccess: () => notifySuccess(t('task.cancelled')),
   });
   const price = useTodaysPrice(task, isOwn && task.retryable);
+  // The actions have one row there.
+  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
   const confirmAndCancel = async (): Promise<void> => {
     const question = { title: t('task.cancelTitle'), text: t('task.cancelText'), action: t('task.cancel') };
     if (await confirm(question)) cancel.mutate();
@@ -142,8 +145,9 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
             component={Link}
             to={`/playground?from=${encodeURIComponent(task.id)}`}
             variant={task.status === 'FAILURE' && !shouldRetry ? 'filled' : 'default'}
+            aria-label={t('task.change')}
           >
-            {t('task.change')}
+            {t(isPhone ? 'app.edit' : 'task.change')}
           </Button>
         )}
         {!shouldRetry && retryButton}
