@@ -162,6 +162,7 @@ describe('an account', () => {
       expect(page.url()).toEndWith('?tab=balance');
       await page.getByRole('button', { name: 'All time' }).click();
       await waitForText(page, 'No changes yet');
+      await waitForText(page, 'Opening balance');
       expect(await findPageIssues(page)).toEqual([]);
     },
   );

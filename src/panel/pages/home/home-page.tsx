@@ -17,7 +17,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { FilterChips } from '../../ui/form/filter-bar.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { Section } from '../../ui/page/section.tsx';
+import { Columns, Section } from '../../ui/page/section.tsx';
 import { balanceAlertPath } from '../notifications/low-balance-note.tsx';
 import { TaskPoster } from '../tasks/task-poster.tsx';
 import { stackedShares } from '../usage/stack-spend.ts';
@@ -84,6 +84,7 @@ export function HomePage() {
   const user = self.data ?? bundle.user;
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
   const isNew = isNewcomer && !isHidden;
+  const slowest = figures.data === undefined ? [] : filterModel(figures.data, only).slowest;
   // Before the first task there is nothing to choose or to count.
   const isUnused = isNew && all === isAdmin && figures.data !== undefined && isEmpty(figures.data);
 
@@ -163,22 +164,33 @@ export function HomePage() {
                 <Failures figures={filterModel(data, only)} all={all} days={days} only={ofModel} />
                 {all && <TopSpenders days={days} only={ofModel} />}
                 <LastResults all={all} only={ofModel} refreshMs={refreshMs} />
-                <SlowestModels models={filterModel(data, only).slowest} />
               </>
             )}
           </>
         )}
       </QueryResult>
-      {/* The first steps name it, too. */}
-      {!isNew && (
-        <Section heading={t('home.endpoint')} intro={t('home.endpointHint')}>
-          <CopyField text={`${origin}/v1`} />
-          <Anchor component={Link} to="/reference" size="sm" className={classes.reference ?? ''}>
-            {t('home.reference')}
-          </Anchor>
-        </Section>
+      {isNew ? (
+        // The first steps name the endpoint, too.
+        <SlowestModels models={slowest} />
+      ) : slowest.length === 0 ? (
+        <Endpoint origin={origin} />
+      ) : (
+        <Columns main={<SlowestModels models={slowest} />} side={<Endpoint origin={origin} />} />
       )}
     </Page>
+  );
+}
+
+/** Where requests go. */
+function Endpoint({ origin }: { origin: string }) {
+  const { t } = useTranslation();
+  return (
+    <Section heading={t('home.endpoint')} intro={t('home.endpointHint')}>
+      <CopyField text={`${origin}/v1`} />
+      <Anchor component={Link} to="/reference" size="sm" className={classes.reference ?? ''}>
+        {t('home.reference')}
+      </Anchor>
+    </Section>
   );
 }
 

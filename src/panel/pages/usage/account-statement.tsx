@@ -49,7 +49,8 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
   const { kind } = filters.values;
   const months = Array.from({ length: shownMonths }, (_, ago) => readMonth(ago));
   const month = filters.values.month === allTime ? undefined : findMonth(months, filters.values.month);
-  const wanted = { kind, since: month?.since, until: month?.until };
+  // Without a beginning there would be no sums.
+  const wanted = { kind, since: month?.since ?? 0, until: month?.until };
   const query = useApiQuery<LedgerPage>(withQuery(path, { page: filters.page, ...wanted }));
   const rows = query.data?.items ?? [];
   const money = format.moneyLike(rows.flatMap(({ amount, balance_after: after }) => [amount, after]));
@@ -111,7 +112,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
         </search>
         <ExportMenu path={`${path}/export`} query={wanted} name="statement" />
       </Group>
-      {query.data?.sums && <Sums sums={query.data.sums} isCurrent={month === months[0]} />}
+      {query.data?.sums && <Sums sums={query.data.sums} isCurrent={month === undefined || month === months[0]} />}
       <DataTable
         label={t('ledger.statement')}
         query={query}

@@ -167,7 +167,7 @@ function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
   const format = useFormat();
   const user = row.username ?? `#${row.user_id}`;
   return (
-    <Stack gap="lg">
+    <Stack gap="lg" className={classes.details ?? ''}>
       <div className={classes.bill}>
         <DescriptionList
           entries={[
