@@ -146,9 +146,11 @@ export {
 } from './sentences.ts';
 export { createBase64Splitter, findImageType } from './split-base64.ts';
 export {
+  countCharacters,
   describeBytes,
   escapeXml,
   findNearest,
+  firstCharacters,
   jsonBytes,
   matchesEntityTag,
   memoizeTexts,

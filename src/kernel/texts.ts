@@ -8,6 +8,22 @@ export function trimTrailing(text: string, character: string): string {
   return text.slice(0, end);
 }
 
+/**
+ * Characters of a text, as its list `[...text]` would have. Making that list takes many times as
+ * long, which a client could use to hold up everybody else.
+ */
+export function countCharacters(text: string): number {
+  let pairs = 0;
+  for (let at = 1; at < text.length; at += 1) {
+    if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) pairs += 1;
+  }
+  return text.length - pairs;
+}
+
+/** The first characters of a text. */
+export const firstCharacters = (text: string, most: number): string =>
+  [...text.slice(0, 2 * most)].slice(0, most).join('');
+
 /** `1 case`, `2 cases`. `many` stands beside other numbers than 1: `1 file is`, `2 files are`. */
 export const pluralize = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;

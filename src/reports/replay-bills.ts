@@ -146,14 +146,14 @@ function createRecomputation(store: Store, { prices, groupRatios }: ReplayQuesti
     const toQuota = (usd: number): number => Math.round(usd * QUOTA_PER_USD * ratio);
     // Without a price of its own, the amount in USD stands, and the group's ratio changes it.
     if (!price)
-      return bill.usd === null
-        ? undefined
-        : { quota: toQuota(bill.usd) - (isCorrection ? toQuota(bill.estimate.usd) : 0) };
+      return { quota: toQuota(bill.usd ?? bill.estimate.usd) - (isCorrection ? toQuota(bill.estimate.usd) : 0) };
     if (!price.parsed.ok) return { quota: 0, fault: price.parsed.error };
     const action = /\baction\b/.test(price.expression)
       ? ((await store.tasks.byTaskId(row.taskId))?.billing.action ?? '')
       : '';
-    const facts = { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts };
+    // A bill that stands as it was reserved had no later facts, or none that were believed.
+    const facts =
+      bill.usd === null ? bill.facts : { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts };
     const { evaluate } = price.parsed.value;
     const result = evaluate({ facts, model: row.model, action });
     if (!result.ok) return { quota: 0, fault: result.error };

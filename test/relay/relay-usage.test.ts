@@ -36,11 +36,13 @@ const describeUsage = (opened: () => OpenedStore) => {
     const models = ['chat', 'flat', 'embed', 'draw', 'listen', 'speak', 'seek', 'rush'];
     const channel = { name: 'relay', type: 1, key: vendor.key, baseUrl: vendor.url, taskPluginKey: undefined };
     await engine.addChannel({ ...channel, models, modelMapping: { chat: 'chat-real' } });
+    await engine.addChannel({ ...channel, models: ['trio'], bodyDefaults: { n: 3 } });
     await engine.addChannel({ ...channel, models: ['short'], settings: { default_max_tokens: 10 } });
     const prices = {
       chat: EXPRESSION,
       short: EXPRESSION,
       flat: '0.04',
+      trio: '0.04',
       embed: `${usd(INPUT)} * u("input_tokens")`,
       draw: `${usd(IMAGE)} * u("images")`,
       listen: `${usd(OUTPUT)} * u("seconds")`,
@@ -784,6 +786,19 @@ const describeUsage = (opened: () => OpenedStore) => {
       expect(await spent(caller)).toBe(15 * IMAGE);
     });
   }
+
+  test('bill evasion: a series is refused where the price is of one request', async () => {
+    const caller = await addCaller(store);
+    const order = (model: string, ask: JsonObject) => create(caller, 'image', { model, prompt: 'a cat', ...ask });
+    const before = vendor.requests.length;
+    expect(await readCode(order('flat', { n: 1, ...series }))).toBe('tasks.relay_request_invalid');
+    expect(await readCode(order('trio', { num_images: 2 }))).toBe('tasks.relay_request_invalid');
+    expect([vendor.requests.length, await spent(caller)]).toEqual([before, 0]);
+    // What the channel adds is its operator's.
+    vendor.answerNext(JSON.stringify({ data: made(3) }));
+    expect((await order('trio', {})).status).toBe(200);
+    expect([vendor.requests.at(-1)?.body.n, await spent(caller)]).toEqual([3, 20_000]);
+  });
 
   test('negative balance: a series is reserved for all the images that it may have', async () => {
     const rows: [JsonObject, images: number][] = [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { AppError, JsonObject } from '../../src/kernel/index.ts';
+import type { AppError, Json, JsonObject } from '../../src/kernel/index.ts';
 import {
   checkMembers,
   largestLimit,
@@ -70,6 +70,20 @@ describe('the quantities of a video', () => {
     expect(readQuantities({ kind: 'image', values: { n: 1, metadata: { n: 5 } } })).toEqual({ n: 1 });
   });
 
+  test('denial of service: a deep request is read in a small multiple of the time of a flat one', () => {
+    const members = Array.from({ length: 9000 }, () => ({ a: 1, b: 2 }));
+    const measure = (value: Json): number => {
+      const runs = [1, 2, 3].map(() => {
+        const began = performance.now();
+        expect(quantities({ seconds: 4, value })).toEqual({ seconds: 4 });
+        return performance.now() - began;
+      });
+      return Math.min(...runs);
+    };
+    const deep = Array.from({ length: 240 }).reduce<Json>((inner) => [inner], members);
+    expect(measure(deep)).toBeLessThan(5 * measure(members) + 5);
+  });
+
   test('many videos for the price of one: the largest count under any name', () => {
     for (const name of ['batch_size', 'num_videos', 'num_outputs', 'sample_count', 'best_of'])
       expect(quantities({ n: 1, [name]: 4 })).toEqual({ n: 4 });
@@ -92,7 +106,7 @@ describe('what the price does not read', () => {
     return undefined;
   };
   const findRefused = (kind: RelayKind, values: JsonObject, factKeys: string[] = ['output_tokens']) =>
-    refused(() => refuseUncounted({ kind, values }, { factKeys, asked: { values } }));
+    refused(() => refuseUncounted({ kind, values }, factKeys));
 
   test('many results for the price of one: refused where the price is by request', () => {
     expect(findRefused('chat', { n: 128 }, [])).toBe('n');
@@ -103,16 +117,32 @@ describe('what the price does not read', () => {
     expect(findRefused('video', { parameters: { sampleCount: 4 } }, ['seconds'])).toBe('n');
   });
 
+  test('a series of images for the price of one: refused where the price does not count images', () => {
+    const auto = { n: 1, sequential_image_generation: 'auto' };
+    const bounded = { ...auto, sequential_image_generation_options: { max_images: '9' } };
+    for (const kind of ['image', 'image_edit'] as const) {
+      for (const facts of [[], ['n'], ['input_tokens']]) {
+        expect(findRefused(kind, auto, facts)).toBe('sequential_image_generation');
+        expect(findRefused(kind, bounded, facts)).toBe('sequential_image_generation');
+        expect(findRefused(kind, { max_images: 2 }, facts)).toBe('max_images');
+      }
+      for (const fact of ['images', 'output_tokens']) expect(findRefused(kind, bounded, [fact])).toBeUndefined();
+      const single: JsonObject[] = [
+        { sequential_image_generation: 'disabled' },
+        { max_images: 1 },
+        { ...auto, sequential_image_generation_options: { max_images: 1 } },
+      ];
+      for (const values of single) expect(findRefused(kind, values, [])).toBeUndefined();
+    }
+    expect(findRefused('chat', { max_images: 9 }, [])).toBeUndefined();
+  });
+
   test('a dear model for the price of a cheap one: further models are refused', () => {
     for (const name of ['models', 'fallbacks', 'fallback_models']) {
       expect(findRefused('chat', { model: 'cheap', [name]: ['cheap', 'dear'] })).toBe(name);
       expect(findRefused('chat', { model: 'cheap', [name]: [{ model: 'dear' }] })).toBe(name);
       for (const value of [null, [], ['cheap'], 'cheap'])
         expect(findRefused('chat', { model: 'cheap', [name]: value })).toBeUndefined();
-      // The channel's own field is the operator's.
-      const values = { model: 'cheap', [name]: ['dear'] };
-      const given = { factKeys: ['output_tokens'], asked: { values: { model: 'cheap' } } };
-      expect(refused(() => refuseUncounted({ kind: 'chat', values }, given))).toBeUndefined();
     }
     expect(refused(() => checkMembers({ kind: 'chat', values: { Models: ['dear'] }, isForm: false }))).toBe('Models');
   });

@@ -103,6 +103,21 @@ const describeReplay = (opened: () => OpenedStore) => {
     });
   });
 
+  test('a bill that stands as reserved is replayed by what was reserved, not by a report that was refused', async () => {
+    const { user, walletId } = await addCaller(store);
+    const bill = {
+      ...{ group: 'kept', group_ratio: 1, facts: { output_tokens: 4000 }, estimate: { usd: 0.04 }, usd: null },
+      ...{ completion_facts: { output_tokens: 9_000_000 }, kept_reservation: 'not believed' },
+    };
+    await store.logs.addUsage({
+      ...{ userId: user.id, walletId, apiKeyId: null, taskId: 'kept', channelId: 1, pluginKey: '*', model: 'kept' },
+      ...{ kind: 'settle' as const, createdAt: clock.unix(), quota: 20_000, detail: bill },
+    });
+    const same = { tasks: 1, before: 20_000, after: 20_000 };
+    expect(await replay(price('0.00001 * u("output_tokens")', '*', 'kept'))).toMatchObject(same);
+    expect(await replay({ groupRatios: { kept: 2 } })).toMatchObject({ ...same, after: 40_000 });
+  });
+
   test('a place that no slice gave is refused', async () => {
     for (const after of ['x', '5', '5.0', '-1.2', '1.2.3'])
       await expect(replay({ after })).rejects.toMatchObject({ code: 'reports.replay_cursor' });

@@ -143,6 +143,18 @@ const describeBilling = (opened: () => OpenedStore) => {
         { completion_facts: { seconds: 2 }, reserved: 50_000, settled: 20_000, difference: -30_000 },
       ],
       [
+        'a zero at the end replaces no count of an earlier answer',
+        {
+          submit: { usage: { seconds: 3 } },
+          polls: [
+            { ...running, usage: { seconds: 0 } },
+            { ...done, usage: { seconds: 0 } },
+          ],
+        },
+        3,
+        { settled: 30_000 },
+      ],
+      [
         'of the polls the newest facts count',
         { polls: [{ ...running, usage: { seconds: 1 } }, { ...running, usage: { seconds: 4 } }, done] },
         4,

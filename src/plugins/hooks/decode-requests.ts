@@ -1,5 +1,14 @@
 import type { ProtocolContext, RouteContext } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
+import {
+  countCharacters,
+  err,
+  isObject,
+  type Json,
+  ok,
+  type Result,
+  type Sentence,
+  sentence,
+} from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin, Manifest, PluginRoute, ProtocolName } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import { CONTROL } from './read-descriptor.ts';
@@ -88,7 +97,7 @@ const MAX_ORIGIN_ID_CODE_POINTS = 128;
 export function readOriginTaskIds(named: Json | undefined): Result<string[], Sentence> {
   if (named === undefined || named === null) return ok([]);
   const ids = new Set(Array.isArray(named) ? named.map((id) => (typeof id === 'string' ? id.trim() : '')) : ['']);
-  const isId = (id: string): boolean => id !== '' && [...id].length <= MAX_ORIGIN_ID_CODE_POINTS;
+  const isId = (id: string): boolean => id !== '' && countCharacters(id) <= MAX_ORIGIN_ID_CODE_POINTS;
   if (ids.size <= MAX_ORIGIN_TASKS && [...ids].every(isId)) return ok([...ids]);
   return err(sentence('tasks.origin_ids', { tasks: MAX_ORIGIN_TASKS, max: MAX_ORIGIN_ID_CODE_POINTS }));
 }

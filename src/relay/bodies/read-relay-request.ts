@@ -1,4 +1,5 @@
 import {
+  countCharacters,
   countNames,
   createJsonScanner,
   editJson,
@@ -56,7 +57,7 @@ export function readRelayRequest({ kind, client: request, remix, follow }: Relay
       ...remix?.facts,
       ...readQuantities({ kind, values }),
       ...(kind === 'speech' && typeof values.input === 'string'
-        ? { characters: Math.max(...listSpoken(values).map((text) => countCharacters(text, body))) }
+        ? { characters: Math.max(...listSpoken(values).map((text) => countSpoken(text, body))) }
         : {}),
     },
     references: [
@@ -83,8 +84,8 @@ const listSpoken = (values: JsonObject): string[] =>
   );
 
 /** Counts what was extracted from the text, for which tokens stand in it. */
-function countCharacters(text: string, body: ClientRequest['body']): number {
-  const { length } = [...text];
+function countSpoken(text: string, body: ClientRequest['body']): number {
+  const length = countCharacters(text);
   if (body.kind !== 'json' || !body.extracted) return length;
   const tokenLength = fileToken(body.extracted.prefix, 0).length;
   return findFiles(text, body.extracted).reduce((sum, { size }) => sum + size - tokenLength, length);

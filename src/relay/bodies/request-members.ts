@@ -182,6 +182,20 @@ export const mostResults = (members: Omit<Members, 'isForm'>): number =>
 
 const readCounts = ({ kind, values }: Omit<Members, 'isForm'>) => readNumbers(values, findNames(kind).counts);
 
+const SERIES = 'sequential_image_generation';
+/** Images of a series whose request does not bound it. */
+const MOST_OF_SERIES = 15;
+
+/** The most images that a series may have, of which vendors make one for each result. */
+export function mostOfSeries({ kind, values }: Omit<Members, 'isForm'>): { name: string; images: number } {
+  const { max_images: most, [SERIES]: mode, [`${SERIES}_options`]: options } = values;
+  const own = kind === 'image' || kind === 'image_edit';
+  const bounds = [most, isObject(options) ? options.max_images : undefined].map(Number).filter(isPositive);
+  const unbounded = bounds.length === 0 && mode === 'auto' ? [MOST_OF_SERIES] : bounds;
+  return { name: mode === 'auto' ? SERIES : 'max_images', images: own ? Math.max(1, ...unbounded) : 1 };
+}
+const isPositive = (count: number): boolean => Number.isSafeInteger(count) && count > 0;
+
 /**
  * The largest limit that checked members name, for each result. `otherwise`: where none is named
  * that this API has, and in place of one that is 0. A name of another API only raises the limit.
@@ -206,25 +220,29 @@ export const namesDuration = (kind: RelayKind, name: string): boolean =>
 /** The last name of a member that a form writes as `parameters[duration]`. */
 const lastName = (name: string): string => name.split(/[[\]]+/).findLast((part) => part !== '') ?? '';
 
+type Inner = [name: string, value: Json];
+
 /**
  * The members at any depth, of a request for a video: vendors take some of its quantities in an
- * object of their own, such as `parameters`.
+ * object of their own, such as `parameters`. They are added to one list, since lists or generators
+ * for each level would take as many times as long as there are levels.
  */
-function* listInner(value: Json): Generator<[name: string, value: Json]> {
-  if (Array.isArray(value)) for (const item of value) yield* listInner(item);
+function listInner(value: Json, found: Inner[] = []): Inner[] {
+  if (Array.isArray(value)) for (const item of value) listInner(item, found);
   else if (isObject(value))
-    for (const [name, inner] of Object.entries(value) as [string, Json][]) {
-      yield [name, inner];
-      yield* listInner(inner);
+    for (const [name, inner] of Object.entries(value) as Inner[]) {
+      found.push([name, inner]);
+      listInner(inner, found);
     }
+  return found;
 }
 
 /** Counts of results that stand deeper in a request for a video, or in a form as `a[n]`. */
 function innerCounts({ kind, values }: Omit<Members, 'isForm'>): number[] {
   if (kind !== 'video') return [];
   const counts = new Set(findNames(kind).counts.map(stripSeparators));
-  const inner = Object.entries(values).flatMap(([name, value]): [string, Json][] => [
-    ...(name.endsWith(']') ? [[lastName(name), value ?? null] as [string, Json]] : []),
+  const inner = Object.entries(values).flatMap(([name, value]): Inner[] => [
+    ...(name.endsWith(']') ? [[lastName(name), value ?? null] as Inner] : []),
     ...listInner(value ?? null),
   ]);
   return inner
@@ -242,7 +260,7 @@ function innerCounts({ kind, values }: Omit<Members, 'isForm'>): number[] {
 export function readQuantities(members: Omit<Members, 'isForm'>): JsonObject {
   const { kind, values } = members;
   const count = mostResults(members);
-  const named = kind === 'video' ? [...listInner(values)] : Object.entries(values);
+  const named = kind === 'video' ? listInner(values) : Object.entries(values);
   const lengths = named
     .filter(([name]) => name === 'seconds' || namesDuration(kind, name))
     .flatMap(([name, value]) => readLength(name, value ?? null));
@@ -278,19 +296,21 @@ const COUNTING: Partial<Record<RelayKind, readonly string[]>> = {
  * itself; what the channel adds is its operator's own.
  * @throws tasks.relay_request_invalid
  */
-export function refuseUncounted(
-  members: Omit<Members, 'isForm'>,
-  { factKeys, asked }: { factKeys: readonly string[]; asked: Pick<Members, 'values'> },
-): void {
-  const counting = COUNTING[members.kind];
-  if (counting && mostResults(members) > 1 && !counting.some((fact) => factKeys.includes(fact))) {
-    const { name } = readCounts(members).find(({ number }) => number > 1) ?? { name: 'n' };
+export function refuseUncounted(asked: Omit<Members, 'isForm'>, factKeys: readonly string[]): void {
+  const { kind, values } = asked;
+  const reads = (fact: string): boolean => factKeys.includes(fact);
+  const counting = COUNTING[kind];
+  if (counting && mostResults(asked) > 1 && !counting.some(reads)) {
+    const { name } = readCounts(asked).find(({ number }) => number > 1) ?? { name: 'n' };
     throw invalid(name, 'must be 1: send one request for each result');
   }
-  const other = OTHER_MODELS.find((name) => namesOther(asked.values[name] ?? null, asked.values.model ?? null));
+  const series = mostOfSeries(asked);
+  if (series.images > 1 && !reads('images') && !reads('output_tokens'))
+    throw invalid(series.name, 'asks for a series, whose images the price of this model does not count');
+  const other = OTHER_MODELS.find((name) => namesOther(values[name] ?? null, values.model ?? null));
   if (other !== undefined) throw invalid(other, 'names other models than the one that is billed');
-  const tier = readTier(asked.values);
-  if (tier !== DEFAULT_TIER && !CHEAP_TIERS.has(tier) && !factKeys.includes('service_tier'))
+  const tier = readTier(values);
+  if (tier !== DEFAULT_TIER && !CHEAP_TIERS.has(tier) && !reads('service_tier'))
     throw invalid('service_tier', 'names a tier that the price of this model does not know');
 }
 

@@ -54,6 +54,6 @@ export async function quoteRelayRequest(
     isAdmin: user.role >= ROLE.admin,
   });
   const isFree = quote.quota === 0 && factKeys.length === 0;
-  if (!isFree) refuseUncounted(intent, { factKeys, asked });
+  if (!isFree) refuseUncounted(asked, factKeys);
   return quote;
 }

@@ -1,4 +1,4 @@
-import { isObject, type Json, parseJson } from '../../kernel/index.ts';
+import { countCharacters, isObject, type Json, parseJson } from '../../kernel/index.ts';
 
 /** Nobody speaks more in a second for long: fast speech has some 20. */
 const MOST_CHARACTERS_PER_SECOND = 30;
@@ -39,5 +39,3 @@ function estimate(parts: readonly Spoken[]): number {
   const end = parts.reduce((latest, part) => (part.end > latest ? part.end : latest), 0);
   return Math.ceil(Math.max(end, characters / MOST_CHARACTERS_PER_SECOND));
 }
-
-const countCharacters = (text: string): number => [...text].length;

@@ -2,7 +2,7 @@ import { REPORT_MARGIN, type ReportedFact } from '../../billing/index.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { ClientRequest } from '../../tasks/index.ts';
-import { largestLimit, mostResults } from '../bodies/request-members.ts';
+import { largestLimit, mostOfSeries, mostResults } from '../bodies/request-members.ts';
 import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
 import { mostSeconds } from '../sound/measure-sound.ts';
 import type { Delivery, RelayIntent } from '../types.ts';
@@ -47,17 +47,9 @@ export async function estimateReservation(
   return Object.fromEntries(reports.map((fact) => [fact, estimates[fact]()]));
 }
 
-/** Images of a series whose request does not bound it. */
-const MOST_OF_SERIES = 15;
-
 /** The most results that a request may bring: a vendor of series makes one for each image. */
-function mostMade({ kind, values }: Pick<RelayIntent, 'kind' | 'values'>): number {
-  const results = mostResults({ kind, values });
-  if (!ENDPOINTS[kind].reports.includes('images')) return results;
-  const { max_images, sequential_image_generation: mode, sequential_image_generation_options: options } = values;
-  const bounds = [max_images, isObject(options) ? options.max_images : undefined].map(Number).filter(isPositive);
-  return results * Math.max(1, ...(bounds.length === 0 && mode === 'auto' ? [MOST_OF_SERIES] : bounds));
-}
+const mostMade = (members: Pick<RelayIntent, 'kind' | 'values'>): number =>
+  mostResults(members) * mostOfSeries(members).images;
 
 /** Calls of the vendor's own tools that are reserved for when the request sets no maximum. */
 const USUAL_TOOL_CALLS = 10;

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import { editJson, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { type ClientRequest, taskErrors } from '../../tasks/index.ts';
 import { surfaceErrors } from '../errors.ts';
@@ -19,10 +19,18 @@ export function readGeneration(request: ClientRequest): ClientRequest {
   if (body.kind !== 'json' || !isObject(body.value)) {
     throw taskErrors.unsupported_media({ message: 'This route takes a JSON object or multipart/form-data.' });
   }
-  const value = translateVideoRequest(body.value as JsonObject);
-  const { text: _, ...sent } = body;
-  const text = 'text' in body ? { text: JSON.stringify(value) } : {};
-  return { ...request, body: { ...sent, ...text, value } };
+  return { ...request, body: replaceMembers(body, translateVideoRequest(body.value as JsonObject)) };
+}
+
+type JsonBody = Extract<ClientRequest['body'], { kind: 'json' }>;
+
+/** The body with these members. In its text all others stay as the client wrote them. */
+function replaceMembers({ text, ...body }: JsonBody, value: JsonObject): JsonBody {
+  if (text === undefined) return { ...body, value };
+  const before = body.value as JsonObject;
+  const changed = Object.keys({ ...before, ...value }).filter((name) => before[name] !== value[name]);
+  const changes = Object.fromEntries(changed.map((name) => [name, value[name]]));
+  return { ...body, value, text: editJson(text, changes) };
 }
 
 /**
@@ -147,9 +155,7 @@ export function readEdit(request: ClientRequest): { id: string; client: ClientRe
   if (body.kind === 'json' && isObject(body.value)) {
     const { video, ...value } = body.value as JsonObject;
     const id = isObject(video) ? video.id : video;
-    const { text: _, ...sent } = body;
-    const text = 'text' in body ? { text: JSON.stringify(value) } : {};
-    return asRemix(request, id, { ...sent, ...text, value });
+    return asRemix(request, id, replaceMembers(body, value));
   }
   if (body.kind === 'multipart') {
     const { video, 'video[id]': named, ...fields } = body.fields;

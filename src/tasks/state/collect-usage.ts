@@ -78,9 +78,13 @@ export async function usageOnComplete(
     return { trouble: { said: implausible, host: false } };
   }
   const known: JsonObject = billing.completionFacts ?? {};
-  const completionFacts = mergeReport(known, facts.value ?? {});
-  const fresh = Object.entries(completionFacts).some(([name, value]) => known[name] !== value);
-  return fresh ? { billing: { ...billing, completionFacts } } : {};
+  const fresh = facts.value ?? {};
+  // The answer to the submission has reported, too.
+  const merged = mergeReport({ ...billing.submissionFacts, ...known }, fresh);
+  const completionFacts: JsonObject = { ...known };
+  for (const name of Object.keys(fresh)) completionFacts[name] = merged[name] ?? null;
+  const isNew = Object.entries(completionFacts).some(([name, value]) => known[name] !== value);
+  return isNew ? { billing: { ...billing, completionFacts } } : {};
 }
 
 /**

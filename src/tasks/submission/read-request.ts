@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import { firstCharacters, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { ClientRequest, Submission } from '../types.ts';
 
@@ -47,7 +47,7 @@ function readPrompt(body: Json | undefined): string {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return '';
   for (const name of ['prompt', 'input', 'text', 'description']) {
     const value = body[name];
-    if (typeof value === 'string') return [...value].slice(0, MAX_INPUT).join('');
+    if (typeof value === 'string') return firstCharacters(value, MAX_INPUT);
   }
   return '';
 }
