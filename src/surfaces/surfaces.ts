@@ -52,6 +52,8 @@ export type Surfaces = {
       body: JsonObject;
       repeats?: string | undefined;
       options: RequestOptions;
+      /** Called unless the request repeats an order. What it throws refuses the order. */
+      beforeOrder?: () => Promise<void>;
     },
   ): Promise<SubmittedTask>;
   /**
@@ -124,9 +126,9 @@ export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>):
   deps.telemetry.reportCacheSize?.('rendered_videos', rendered.size);
   return {
     submitGeneric: (caller, input) => submitGeneric(deps, { caller, ...input }),
-    async submitBody(caller, { requestId, pluginKey, body, repeats, options }) {
-      const request = await jsonRequest(`/v1/tasks/${pluginKey}`, body, options);
-      return submitGeneric(deps, { caller, requestId, pluginKey, request, repeats });
+    async submitBody(caller, { body, options, ...order }) {
+      const request = await jsonRequest(`/v1/tasks/${order.pluginKey}`, body, options);
+      return submitGeneric(deps, { caller, request, ...order });
     },
     async retry(caller, { requestId, taskId, options }) {
       const task = await findOwnTask(deps, caller.user.id, taskId);

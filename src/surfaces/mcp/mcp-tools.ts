@@ -16,7 +16,7 @@ type Surfaces = {
   quote(caller: Caller, requestId: string, request: RequestToQuote): Promise<Quote>;
   submitBody(
     caller: Caller,
-    input: { requestId: string; pluginKey: string; body: JsonObject; options: RequestOptions },
+    input: Pick<McpCall, 'requestId'> & Omit<ToolRequest, 'model'> & Ordering,
   ): Promise<SubmittedTask>;
 };
 export type McpServices = {
@@ -26,6 +26,9 @@ export type McpServices = {
   results: Results;
   clock: Pick<Clock, 'monotonicMs'>;
 };
+
+/** `beforeOrder`: called unless the request repeats an order. */
+type Ordering = { options: RequestOptions; beforeOrder: () => Promise<void> };
 
 /** One call of an agent. */
 export type McpCall = {
@@ -126,18 +129,26 @@ function creation(kind: keyof typeof MAKES): Tool {
     async run(rooms, call, args) {
       const { model, pluginKey, body } = readRequest(rooms.surfaces, call, args);
       const countSuccess = await call.admit(model);
-      const quota = call.cap ? await quoteCall(rooms.surfaces, call, { model, pluginKey, body }) : 0;
-      const release = call.cap?.take(quota);
-      const { requestId, order: options } = call;
+      const { requestId, order: options, cap } = call;
+      let taken: (() => void) | undefined;
+      const release = () => {
+        taken?.();
+        taken = undefined;
+      };
+      // A repeat buys nothing, so its agent finds the order also where nothing more may be spent.
+      const beforeOrder = async () => {
+        release();
+        if (cap) taken = cap.take(await quoteCall(rooms.surfaces, call, { model, pluginKey, body }));
+      };
       const task = await rooms.surfaces
-        .submitBody(call.caller, { requestId, pluginKey, body, options })
+        .submitBody(call.caller, { requestId, pluginKey, body, options, beforeOrder })
         .catch((error) => {
           // A vendor may have a job even so; then the reservation still counts.
-          if (!(error instanceof AppError) || error.shouldRetry !== false) release?.();
+          if (!(error instanceof AppError) || error.shouldRetry !== false) release();
           throw error;
         });
-      // A repeat has bought nothing.
-      if (task.replayed) release?.();
+      // Another request may have taken the key in between.
+      if (task.replayed) release();
       else await countSuccess();
       return describe(rooms, task);
     },

@@ -19,12 +19,13 @@ type GenericRequest = {
   pluginKey: string;
   /** The ended task that the panel submits again. */
   repeats?: string | undefined;
+  beforeOrder?: () => Promise<void>;
 };
 
 /** `POST /v1/tasks/:pluginKey`. Nothing is decoded: the whole body is the plugin's request body. */
 export const submitGeneric = (
   deps: SurfaceDeps,
-  { pluginKey, repeats, ...client }: GenericRequest,
+  { pluginKey, repeats, beforeOrder = async () => {}, ...client }: GenericRequest,
 ): Promise<SubmittedTask> =>
   submitOnce(deps, client, async (idempotency) => {
     const { body } = client.request;
@@ -32,6 +33,7 @@ export const submitGeneric = (
     if (body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
     const model = readModel(client.request);
     if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+    await beforeOrder();
     return submitToPlugin(deps, {
       ...client,
       pluginKey,

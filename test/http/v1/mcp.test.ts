@@ -252,6 +252,8 @@ describe('a spend cap', () => {
     const taken = [];
     for (const prompt of ['a', 'a', 'a', 'b', 'c']) taken.push(await order(prompt));
     expect(taken).toEqual([true, true, true, true, false]);
+    // Its agent finds a lost answer also where nothing more may be spent.
+    expect([await order('a'), await order('b'), await order('c')]).toEqual([true, true, false]);
   });
 
   test('evasion: no user pushes out the sessions of another', () => {
