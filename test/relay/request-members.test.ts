@@ -137,6 +137,15 @@ describe('what the price does not read', () => {
     expect(findRefused('chat', { max_images: 9 }, [])).toBeUndefined();
   });
 
+  test('a large container for the price of a small one: refused, since no price reads its size', () => {
+    const tool = (memory: Json) => ({ type: 'code_interpreter', container: { type: 'auto', memory_limit: memory } });
+    const shell = { type: 'shell', environment: { type: 'container_auto', memory_limit: '64g' } };
+    for (const tools of [[tool('64g')], [{ type: 'web_search' }, tool('4g')], [shell]])
+      expect(findRefused('response', { tools }, ['output_tokens', 'tool_calls'])).toBe('tools');
+    for (const tools of [null, [], [tool(null)], [tool('1g')], [{ type: 'code_interpreter', container: 'cntr_1' }]])
+      expect(findRefused('response', { tools }, ['output_tokens'])).toBeUndefined();
+  });
+
   test('a dear model for the price of a cheap one: further models are refused', () => {
     for (const name of ['models', 'fallbacks', 'fallback_models']) {
       expect(findRefused('chat', { model: 'cheap', [name]: ['cheap', 'dear'] })).toBe(name);

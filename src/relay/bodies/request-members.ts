@@ -312,7 +312,23 @@ export function refuseUncounted(asked: Omit<Members, 'isForm'>, factKeys: readon
   const tier = readTier(values);
   if (tier !== DEFAULT_TIER && !CHEAP_TIERS.has(tier) && !reads('service_tier'))
     throw invalid('service_tier', 'names a tier that the price of this model does not know');
+  if (asksForMemory(values.tools ?? null))
+    throw invalid('tools', `has a memory_limit other than "${USUAL_MEMORY}", which no price reads`);
 }
+
+/** OpenAI's larger containers cost up to 64 times as much. */
+const USUAL_MEMORY = '1g';
+
+/** Whether a tool runs in a container that costs more than usual. */
+const asksForMemory = (tools: Json): boolean =>
+  Array.isArray(tools) &&
+  tools.some(
+    (tool) =>
+      isObject(tool) &&
+      [tool.container, tool.environment].some(
+        (place) => isObject(place) && (place.memory_limit ?? USUAL_MEMORY) !== USUAL_MEMORY,
+      ),
+  );
 
 const namesOther = (value: Json, model: Json): boolean =>
   Array.isArray(value) ? value.some((item) => namesOther(item, model)) : value !== null && value !== model;
