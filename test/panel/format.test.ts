@@ -108,7 +108,10 @@ test('the first and the last time below lines have labels, and the others stand 
   const hours = Array.from({ length: 289 }, (_, index) => `Sun ${100 + index} PM`);
   const ticks = (width: number) => axes.timesOfLines(hours, width).ticks;
   expect(ticks(316)).toEqual(['Sun 100 PM', 'Sun 244 PM', 'Sun 388 PM']);
-  expect(ticks(500)).toEqual(['Sun 100 PM', 'Sun 172 PM', 'Sun 244 PM', 'Sun 316 PM', 'Sun 388 PM']);
+  expect(ticks(500)).toEqual(['Sun 100 PM', 'Sun 196 PM', 'Sun 292 PM', 'Sun 388 PM']);
+  // On a phone a label in the middle would touch the last one, which stands left of its point.
+  const days = Array.from({ length: 24 }, (_, index) => `Sun ${10 + index}:00 AM`);
+  expect(axes.timesOfLines(days, 324).ticks).toEqual(['Sun 10:00 AM', 'Sun 33:00 AM']);
   expect(axes.timesOfLines(['Sun 1', 'Sun 2'], 316).ticks).toEqual(['Sun 1', 'Sun 2']);
   expect(axes.timesOfLines([], 316).ticks).toEqual([]);
   const twice = [...hours.slice(0, 24), ...hours.slice(0, 25)];

@@ -286,6 +286,7 @@ function KeyBrief(props: KeyActionsProps) {
         balance.usd === null ? '' : `${t('channels.keyBalance')}: ${format.exactMoney(balance.usd * QUOTA_PER_USD)}`,
       ]}
       wraps
+      wrapsName
       state={<KeyStatus channel={channel} credential={credential} />}
       actions={<KeyActions {...props} />}
     />

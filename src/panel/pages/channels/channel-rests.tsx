@@ -98,6 +98,7 @@ export function ChannelRests({ channel, rests }: { channel: Channel; rests: read
             state={<RestKind event={event} />}
             facts={[sayRestReason(event.reason, t)]}
             wraps
+            wrapsName
             detail={<RestTime event={event} rests={rests} />}
           />
         )}

@@ -103,7 +103,10 @@ export const axes = {
     ...placeLabels(labels, labelInterval(labels, width)),
     tick: { ...label, transform: 'translate(0, 10)' },
   }),
-  /** Lines reach the edges of their chart: their first and last labels stand within it. */
+  /**
+   * Lines reach the edges of their chart: their first and last labels stand within it, half a label
+   * nearer to the next one.
+   */
   timesOfLines: (labels: readonly string[], width: number) => ({
     ...spreadLabels(labels, countFitting(labels, width, { room: 1.5, right: lineEnd })),
     tick: ({ x, y, payload, index, visibleTicksCount }: TimeTick): ReactNode =>
