@@ -39,7 +39,8 @@ export async function benchLeast(run: Run): Promise<Figure[]> {
     ...(await benchWholeDispatches(run)),
     ...(await benchPipes()),
     ...(await benchHookInProcess()),
-    ...(await benchExecutable()),
+    ...(await benchExecutable('least: executable of the framework', 'start.ts')),
+    ...(await benchExecutable('least: executable with all parts of a start', 'whole-start.ts')),
   ];
 }
 
@@ -249,11 +250,11 @@ async function benchPipes(): Promise<Figure[]> {
   ]);
 }
 
-async function benchExecutable(): Promise<Figure[]> {
+async function benchExecutable(what: string, script: string): Promise<Figure[]> {
   const folder = temporaryFolder();
   const binary = join(folder, 'least');
-  const source = new URL('../least/start.ts', import.meta.url).pathname;
-  const flags = ['--compile', '--minify', '--bytecode', '--format', 'esm', '--outfile', binary];
+  const source = new URL(`../least/${script}`, import.meta.url).pathname;
+  const flags = ['--compile', '--minify', '--bytecode', '--splitting', '--format', 'esm', '--outfile', binary];
   const build = Bun.spawn([process.execPath, 'build', ...flags, source], { stdout: 'ignore', stderr: 'inherit' });
   if ((await build.exited) !== 0) throw new Error('the least executable could not be built');
   const times: number[] = [];
@@ -268,7 +269,7 @@ async function benchExecutable(): Promise<Figure[]> {
   const cpuMs = ((cpuSeconds(idle.pid) - cpuBefore) * 1000) / IDLE_SECONDS;
   const { pssMb } = readMemory(idle.pid);
   await idle.stop();
-  return row('least: executable of the framework', [
+  return row(what, [
     lower('cold start', percentile(times, 0.5), 'ms'),
     lower('idle PSS', pssMb, 'MB'),
     lower('idle processor a second', cpuMs, 'ms'),
