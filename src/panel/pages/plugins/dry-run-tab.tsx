@@ -6,6 +6,7 @@ import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { RuleText } from './plugin-errors.tsx';
@@ -130,9 +131,10 @@ const PaneLabel = ({ children }: { children: ReactNode }) => (
 
 function RunOutcome({ outcome: { result, console, ms } }: { outcome: PluginDryRun }) {
   const { t } = useTranslation();
+  const format = useFormat();
   return (
     <Stack gap={8} role="status">
-      <PaneLabel>{t('plugins.dryrun.result', { ms })}</PaneLabel>
+      <PaneLabel>{t('plugins.dryrun.result', { ms: format.exact(ms) })}</PaneLabel>
       <CodeEditor label={t('plugins.dryrun.resultLabel')} language="json" value={JSON.stringify(result, null, 2)} />
       <ConsoleLines lines={console} />
     </Stack>
