@@ -23,6 +23,16 @@ export const operationStates: readonly PanelState[] = [
       await page.getByRole('option').nth(5).waitFor();
     },
   },
+  {
+    name: 'audit-entry',
+    path: '/audit?action=api_key.create',
+    only: 'wide',
+    act: async ({ page }) => {
+      const row = page.getByRole('row', { name: /Render farm/ });
+      await row.getByRole('button').click();
+      await row.hover();
+    },
+  },
   { name: 'system-empty', path: '/system', age: 'empty' },
   { name: 'system', path: '/system' },
 

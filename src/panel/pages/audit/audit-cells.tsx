@@ -95,7 +95,7 @@ export function AuditBrief({ entry }: CellProps) {
       name={sentence}
       onPress={() => setOpen(!isOpen)}
       isOpen={isOpen}
-      state={<BriefText isBad={failure !== undefined}>{subject}</BriefText>}
+      state={subject === '' ? undefined : <BriefText isBad={failure !== undefined}>{subject}</BriefText>}
       facts={[entry.ip, format.time(entry.created_at)]}
       wraps
       detail={

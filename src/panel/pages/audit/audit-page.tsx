@@ -9,6 +9,7 @@ import { type Filters, useDebouncedFilter, useFilters } from '../../ui/form/use-
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
+import classes from './audit.module.css';
 import { AuditActionCell, AuditBrief, AuditChangesCell, AuditFromCell, AuditTimeCell } from './audit-cells.tsx';
 import { useAuditTarget } from './audit-target.tsx';
 import { actionTexts, areaTexts, signInTexts } from './audit-texts.ts';
@@ -98,11 +99,13 @@ function AuditFilters({ filters }: { filters: Filters<FilterName> }) {
   return (
     <FilterBar search={<SearchField label={t('audit.user')} placeholder={t('audit.userHelp')} {...search} />}>
       <Select
+        className={classes.event ?? ''}
         label={t('audit.event')}
         placeholder={t('audit.anyEvent')}
         searchable
         clearable
         comboboxProps={{ width: 300, position: 'bottom-start' }}
+        maxDropdownHeight={420}
         nothingFoundMessage={t('palette.nothing')}
         data={events}
         value={filters.values.action || null}

@@ -132,23 +132,23 @@ export const methodTexts: Readonly<Record<string, TextKey>> = {
 
 type AuditArea = AuditAction extends infer Action ? (Action extends `${infer Area}.${string}` ? Area : never) : never;
 
-/** Filters for actions, by their prefix. */
+/** Filters for actions, by their prefix; what is looked for most comes first. */
 export const areaTexts: Readonly<Record<string, TextKey>> = {
-  audit: 'audit.area.audit',
   auth: 'audit.area.auth',
-  backup: 'audit.area.backup',
-  case: 'audit.area.case',
+  user: 'audit.area.user',
+  api_key: 'audit.area.api_key',
   channel: 'audit.area.channel',
   plugin: 'audit.area.plugin',
   price: 'audit.area.price',
   option: 'audit.area.option',
-  node: 'audit.area.node',
   oauth_provider: 'audit.area.oauth_provider',
-  user: 'audit.area.user',
-  api_key: 'audit.area.api_key',
   task: 'audit.area.task',
+  case: 'audit.area.case',
   export: 'audit.area.export',
   import: 'audit.area.import',
+  backup: 'audit.area.backup',
+  node: 'audit.area.node',
   secrets: 'audit.area.secrets',
   setup: 'audit.area.setup',
+  audit: 'audit.area.audit',
 } satisfies Record<AuditArea, TextKey>;

@@ -222,7 +222,6 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
             </Stack>
           </Collapsible>
         </Section>
-        {stored !== null && <ProviderTrial id={stored.id} isDirty={form.isDirty} />}
         <Group justify="flex-end">
           <Button
             type="submit"
@@ -232,6 +231,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
             {t(stored === null ? 'providers.create' : 'app.save')}
           </Button>
         </Group>
+        {stored !== null && <ProviderTrial id={stored.id} isDirty={form.isDirty} />}
       </Stack>
     </form>
   );
