@@ -1,8 +1,7 @@
-import { Anchor, Text, UnstyledButton } from '@mantine/core';
+import { Text, UnstyledButton } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
 import { Fragment, type ReactNode, useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 import { isObject } from '../../../kernel/json.ts';
 import { parseUserAgent } from '../../../kernel/user-agents.ts';
 import type { AuditEntry } from '../../api/types.ts';
@@ -12,7 +11,7 @@ import { useNamed } from '../../ui/form/name-select.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
 import { nameField, rankField, readPlainPrice, type SayValue, sayValues } from './audit-fields.ts';
-import { AuditTarget, useAuditTarget } from './audit-target.tsx';
+import { AuditTarget, HistoryLink, useAuditTarget } from './audit-target.tsx';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
 type CellProps = { entry: AuditEntry };
@@ -62,20 +61,13 @@ export function AuditActionCell({ entry }: CellProps) {
           {method}
         </Text>
       )}
-      {name !== entry.username && <AuditTarget entry={entry} size="xs" />}
-      <HistoryLink target={entry.target} />
+      {name !== entry.username && (
+        <div className={classes.object}>
+          <AuditTarget entry={entry} size="xs" />
+          <HistoryLink target={entry.target} />
+        </div>
+      )}
     </div>
-  );
-}
-
-/** Leads to what happened to one channel, key, setting, … */
-function HistoryLink({ target }: { target: string }) {
-  const { t } = useTranslation();
-  if (target === '') return null;
-  return (
-    <Anchor component={Link} to={`/audit?target=${encodeURIComponent(target)}`} className={classes.history ?? ''}>
-      {t('audit.history')}
-    </Anchor>
   );
 }
 

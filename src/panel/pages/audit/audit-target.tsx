@@ -7,6 +7,7 @@ import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useNamed } from '../../ui/form/name-select.tsx';
 import { nameOption } from '../settings/option-texts.ts';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
+import classes from './audit.module.css';
 
 /** Where names are found by id. */
 const namePaths: Readonly<Record<string, string>> = {
@@ -80,6 +81,17 @@ export function AuditTarget({ entry, size }: { entry: AuditEntry; size: 'xs' | '
   ) : (
     <Anchor component={Link} to={path} size={size}>
       {name}
+    </Anchor>
+  );
+}
+
+/** Leads to what happened to one channel, key, setting, … */
+export function HistoryLink({ target }: { target: string }) {
+  const { t } = useTranslation();
+  if (target === '') return null;
+  return (
+    <Anchor component={Link} to={`/audit?target=${encodeURIComponent(target)}`} className={classes.history ?? ''}>
+      {t('audit.history')}
     </Anchor>
   );
 }
