@@ -110,6 +110,7 @@ describe('a request', () => {
     const { page, apiCalls } = await open('/playground?model=demo-video');
     // Before a prompt is typed.
     await page.getByRole('button', { name: 'Run · $0.08' }).waitFor();
+    await waitForText(page, /"prompt": "A paper boat on a quiet lake at dawn"/);
     await page.getByRole('button', { name: 'City in the rain' }).click();
     await prompt(page).fill('a red kite [duration=1]');
     await page.getByRole('button', { name: 'Run · $0.16' }).waitFor();

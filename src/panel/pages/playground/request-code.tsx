@@ -37,6 +37,8 @@ export function CodeSamples({ offer, body }: { offer: CallableModel; body: Reque
   const status = useGatewayStatus();
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
   const { path, follow, result } = surfaceFor(offer, body);
+  // Copied before a prompt is written, the program runs all the same.
+  const sample = body.prompt === '' ? { ...body, prompt: t('keys.samplePrompt') } : body;
   return (
     <Section
       heading={t('play.code')}
@@ -47,7 +49,7 @@ export function CodeSamples({ offer, body }: { offer: CallableModel; body: Reque
         </>
       }
     >
-      <RequestTabs url={`${origin}${path}`} body={body} result={result} />
+      <RequestTabs url={`${origin}${path}`} body={sample} result={result} />
     </Section>
   );
 }
