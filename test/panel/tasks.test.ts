@@ -279,7 +279,7 @@ describe('a task', () => {
     const picture = inputs.getByRole('img', { name: 'Image', exact: true });
     await picture.waitFor();
     expect(await picture.evaluate((shown: HTMLImageElement) => shown.decode().then(() => shown.naturalWidth))).toBe(32);
-    await inputs.getByText(/^PNG · \d+ bytes$/).waitFor();
+    await inputs.getByText(/^PNG · \d+\sbytes$/).waitFor();
     // What cannot be loaded is said.
     await waitForCount(inputs.getByRole('img'), 1);
     await inputs.getByText(/pictures\.example\.org.*\/artifacts\/gone\/content/).waitFor();
@@ -292,7 +292,7 @@ describe('a task', () => {
     await page.goto(`${panel.origin()}/tasks/${body.id}`);
     await page.getByRole('progressbar').waitFor();
     await waitForText(page, /Once the vendor has accepted a task, it can’t be canceled/);
-    await waitForText(page, /^Usually finishes in .* sec\.$/);
+    await waitForText(page, /^Usually finishes in .*\ssec\.$/);
     const bill = page.getByRole('region', { name: 'Cost' });
     await bill.getByText('$0.08 reserved', { exact: true }).waitFor();
     await bill.getByRole('columnheader', { name: 'Estimate' }).waitFor();
