@@ -253,8 +253,9 @@ function QueueBrief({ task }: { task: QueuedTask }) {
   const isOwnLimit = task.reason === 'own_limit';
   const accounts = isOwnLimit ? [] : (task.channels ?? []);
   const waits = t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) });
-  // A task at its own limit says so in its position.
-  const said = [isOwnLimit ? '' : sayReason(task), start === null ? '' : waits].filter((part) => part !== '');
+  // A task at its own limit says so in its position. A row has no room for a second time.
+  const since = start === null || task.reason_until !== null ? '' : waits;
+  const said = [isOwnLimit ? '' : sayReason(task), since].filter((part) => part !== '');
   return (
     <RowBrief
       name={toTitle(task)}
