@@ -21,6 +21,8 @@ const CACHED = 1;
 const IMAGE = 10_000;
 const usd = (quota: number) => quota / 500_000;
 const EXPRESSION = `${usd(INPUT)} * max(0, u("input_tokens") - u("cached_tokens")) + ${usd(CACHED)} * u("cached_tokens") + ${usd(OUTPUT)} * u("output_tokens")`;
+/** Whether a request names this fact so, or not at all. */
+const isPlain = (fact: string, plain: string) => `u("${fact}") == "default" || u("${fact}") == "${plain}"`;
 const MESSAGES = [{ role: 'user', content: 'say something nice to me please' }];
 
 const describeUsage = (opened: () => OpenedStore) => {
@@ -33,7 +35,7 @@ const describeUsage = (opened: () => OpenedStore) => {
     const links = { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 2, artifact: 16 } };
     engine = await startEngine(store, sandbox, { tickMs: 20, links });
     vendor = await startChatVendor();
-    const models = ['chat', 'flat', 'embed', 'draw', 'listen', 'speak', 'seek', 'rush'];
+    const models = ['chat', 'flat', 'embed', 'draw', 'listen', 'speak', 'seek', 'rush', 'paint'];
     const channel = { name: 'relay', type: 1, key: vendor.key, baseUrl: vendor.url, taskPluginKey: undefined };
     await engine.addChannel({ ...channel, models, modelMapping: { chat: 'chat-real' } });
     await engine.addChannel({ ...channel, models: ['trio'], bodyDefaults: { n: 3 } });
@@ -49,6 +51,7 @@ const describeUsage = (opened: () => OpenedStore) => {
       speak: `${usd(INPUT)} * u("characters")`,
       seek: `${usd(OUTPUT)} * u("output_tokens") + ${usd(IMAGE)} * u("tool_calls")`,
       rush: `(u("service_tier") == "priority" ? 2 : 1) * ${usd(OUTPUT)} * u("output_tokens")`,
+      paint: `${usd(IMAGE)} * u("images") * (1 + (${isPlain('size', '1024x1024')} ? 0 : 1) + (${isPlain('quality', 'standard')} ? 0 : 4))`,
     };
     for (const [model, expression] of Object.entries(prices))
       await engine.billing.prices.save({ pluginKey: '*', model, expression });
@@ -647,6 +650,36 @@ const describeUsage = (opened: () => OpenedStore) => {
     const refused = create(caller, 'chat', { model: 'chat', messages: MESSAGES, service_tier: 'priority' });
     expect(await readCode(refused)).toBe('tasks.relay_request_invalid');
     expect(vendor.requests).toHaveLength(before);
+  });
+
+  test('a large picture for the price of a small one: a price may read size and quality, in JSON and forms', async () => {
+    const caller = await addCaller(store);
+    const rows: [fields: Record<string, string>, factor: number][] = [
+      [{}, 1],
+      [{ size: '1024x1024', quality: 'Standard' }, 1],
+      [{ size: '1792x1024' }, 2],
+      [{ quality: 'hd' }, 5],
+      [{ size: '1024x1792', quality: 'HD' }, 6],
+      [{ size: '1024x1024', Size: '1792x1024', n: '2' }, 4],
+    ];
+    for (const [fields, factor] of rows) {
+      const before = await spent(caller);
+      await create(caller, 'image', { model: 'paint', prompt: 'a cat', ...fields });
+      expect([fields, (await spent(caller)) - before]).toEqual([fields, factor * IMAGE]);
+      const [row] = await usage(caller);
+      expect(row?.detail).toMatchObject({ facts: { size: expect.any(String), quality: expect.any(String) } });
+      const lists = Object.entries({ model: 'paint', prompt: 'x', ...fields }).map(([name, text]) => [name, [text]]);
+      const body = { kind: 'multipart' as const, fields: Object.fromEntries(lists), files: [] };
+      await send(caller, 'image_edit', { contentType: 'multipart/form-data', body });
+      expect([fields, (await spent(caller)) - before]).toEqual([fields, 2 * factor * IMAGE]);
+    }
+    const poor = await addCaller(store, 5 * IMAGE - 1);
+    const dear = { model: 'paint', prompt: 'a cat', quality: 'hd' };
+    expect(await readCode(create(poor, 'image', dear))).toBe('billing.insufficient_quota');
+    const fields = { model: ['paint'], prompt: ['x'] };
+    const hidden = { kind: 'multipart' as const, fields, files: [{ ...soundFile(8), field: 'size', filename: '' }] };
+    const sent = send(caller, 'image_edit', { contentType: 'multipart/form-data', body: hidden });
+    expect(await readCode(sent)).toBe('tasks.relay_request_invalid');
   });
 
   const VOICE = 'data:audio/wav;base64,UklGRg==';

@@ -53,7 +53,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const addRelay = (to: RelayVendor, fields: object) =>
       engine.addChannel({ name: 'relay', type: 1, key: to.key, baseUrl: to.url, taskPluginKey: undefined, ...fields });
     await addRelay(vendor, {
-      models: ['gpt-x', 'gpt-tokens', 'vid-x', 'vid-many', 'free-x', 'moody-x'],
+      models: ['gpt-x', 'gpt-tokens', 'vid-x', 'vid-many', 'vid-sized', 'free-x', 'moody-x'],
       modelMapping: { 'gpt-x': 'gpt-real' },
     });
     await addRelay(second, { models: ['gpt-y', 'vid-y'], baseUrl: `${second.url}/v1` });
@@ -86,6 +86,8 @@ const describeRelay = (opened: () => OpenedStore) => {
     }
     const counted = '0.1 * u("seconds") * u("n")';
     await engine.billing.prices.save({ pluginKey: '*', model: 'vid-many', expression: counted });
+    const sized = '0.1 * u("seconds") * (u("size") == "1280x720" || u("size") == "default" ? 1 : 3)';
+    await engine.billing.prices.save({ pluginKey: '*', model: 'vid-sized', expression: sized });
     await engine.billing.prices.save({ pluginKey: '*', model: 'moody-x', expression: 'u("mood")' });
     await engine.start();
   });
@@ -775,6 +777,25 @@ const describeRelay = (opened: () => OpenedStore) => {
         expect([seconds, (await spent(caller)) - before]).toEqual([seconds, billed * SECOND]);
       }
     });
+
+  test('a large video for the price of a small one: a price may read the size, and that of its source', async () => {
+    const caller = await addCaller(store);
+    const make = async (work: Promise<unknown>, factor: number): Promise<string> => {
+      const before = await spent(caller);
+      const { body } = await read((await work) as RelayAnswer);
+      expect((await spent(caller)) - before).toBe(factor * 4 * SECOND);
+      return String(body.id);
+    };
+    const order = { model: 'vid-sized', prompt: 'a', seconds: '4' };
+    const small = await make(create(caller, order), 1);
+    await make(create(caller, { ...order, size: '1280x720' }), 1);
+    const large = await make(create(caller, { ...order, size: '1792x1024' }), 3);
+    await make(create(caller, { ...order, size: '1280x720', parameters: { size: '1792x1024' } }), 3);
+    await make(remix(caller, small, { prompt: 'b' }), 1);
+    await make(remix(caller, large, { prompt: 'b' }), 3);
+    await make(remix(caller, large, { prompt: 'b', size: '1280x720' }), 3);
+    await make(create(caller, { ...order, size: '1280x720', remix_video_id: large }), 3);
+  });
 
   test('a video is charged for its largest length and count, in JSON and in a form', async () => {
     const caller = await addCaller(store);

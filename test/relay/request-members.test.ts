@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test';
+import { parsePriceExpression } from '../../src/billing/parse-price.ts';
 import type { AppError, Json, JsonObject } from '../../src/kernel/index.ts';
 import {
   checkMembers,
   largestLimit,
   normalizeMemberName,
+  readChoices,
   readQuantities,
   refuseUncounted,
 } from '../../src/relay/bodies/request-members.ts';
@@ -94,6 +96,100 @@ describe('the quantities of a video', () => {
         expect(readQuantities({ kind, values: { n: '1', [name]: '4' } })).toEqual({ n: 4 });
     expect(readQuantities({ kind: 'image', values: { n: 1, num_images: 3, duration: 9 } })).toEqual({ n: 3 });
   });
+});
+
+describe('the size, quality and resolution of a picture', () => {
+  const PICTURES = ['image', 'image_edit', 'video'] as const;
+  const factKeys = ['seconds', 'size', 'quality', 'resolution'];
+  const choices = (values: JsonObject, kind: RelayKind = 'image', videos: JsonObject[] = []) =>
+    readChoices({ kind, values }, { factKeys, videos });
+  const plain = { size: 'default', quality: 'default', resolution: 'default' };
+
+  test('only those that the price reads are facts, and only of images and videos', () => {
+    for (const kind of PICTURES) {
+      expect(choices({}, kind)).toEqual(plain);
+      expect(choices({ size: '1K', quality: 'hd', resolution: '720p' }, kind)).toEqual({
+        ...{ size: '1k', quality: 'hd', resolution: '720p' },
+      });
+      expect(readChoices({ kind, values: { size: '1k', quality: 'hd' } }, { factKeys: ['size'], videos: [] })).toEqual({
+        size: '1k',
+      });
+    }
+    for (const kind of ['chat', 'response', 'embedding', 'speech', 'transcription'] as const)
+      expect(choices({ size: '1024x1024' }, kind)).toEqual({});
+  });
+
+  const SIZES = [
+    'size',
+    'Size',
+    'SIZE',
+    'image_size',
+    'imageSize',
+    'video_size',
+    'size[]',
+    'ｓize',
+    'parameters[size]',
+  ];
+  for (const name of SIZES)
+    test(`a large picture for the price of a small one: any name of it counts, in any case: ${name}`, () => {
+      for (const kind of PICTURES) {
+        expect(choices({ [name]: '1792X1024' }, kind)).toEqual({ ...plain, size: '1792x1024' });
+        expect(choices({ parameters: [{ [name]: '1792x1024' }] }, kind)).toEqual({ ...plain, size: '1792x1024' });
+        expect(choices({ n: 1, [name]: null }, kind)).toEqual(plain);
+      }
+    });
+
+  test('a large picture for the price of a small one: what vendors could read differently is unknown', () => {
+    const unclear: JsonObject[] = [
+      { size: '256x256', image_size: '1024x1024' },
+      { size: '256x256', parameters: { size: '1024x1024' } },
+      { size: '256x256', width: 2048, height: 2048 },
+      ...[['256x256', '1024x1024'], { width: 1 }, 1024, true, '', ' 256x256', '256x256\0', 'x'.repeat(41)].map(
+        (size): JsonObject => ({ size }),
+      ),
+    ];
+    for (const values of unclear)
+      for (const kind of PICTURES) expect([values, choices(values, kind).size]).toEqual([values, 'unknown']);
+    expect(choices({ size: '256x256', Size: '256X256', metadata: { size: '256x256' } }).size).toBe('256x256');
+    expect(choices({ quality: 'low', Quality: 'HIGH' }).quality).toBe('unknown');
+    expect(choices({ resolution: '480p', output_resolution: '1080p' }, 'video').resolution).toBe('unknown');
+  });
+
+  test('a large video for the price of a small one: what is built on a video has its size', () => {
+    const built = (values: JsonObject, ...videos: JsonObject[]) => choices(values, 'video', videos).size as Json;
+    expect(built({}, { size: '1792x1024' })).toBe('1792x1024');
+    expect(built({ size: '1792x1024' }, { size: '1792x1024' })).toBe('1792x1024');
+    expect(built({}, { size: 'default' })).toBe('default');
+    for (const size of ['1792x1024', 'unknown', null]) expect(built({ size: '1280x720' }, { size })).toBe('unknown');
+    expect(built({ size: '1280x720' }, {})).toBe('unknown');
+    expect(built({}, { size: '1280x720' }, { size: '1792x1024' })).toBe('unknown');
+  });
+});
+
+test('the examples of prices by size and quality cost what the vendor charges', async () => {
+  const text = await Bun.file('docs/operating/prices.md').text();
+  const examples = text.slice(text.indexOf('### By size and quality')).matchAll(/```js\n([^`]+)```/g);
+  const [dalle, , image, sora] = [...examples].map(([, source = '']) => parsePriceExpression(source));
+  const rows: [price: typeof dalle, kind: RelayKind, values: JsonObject, usd: number][] = [
+    [dalle, 'image', {}, 0.04],
+    [dalle, 'image', { size: '1792x1024', quality: 'standard' }, 0.08],
+    [dalle, 'image', { size: '1024x1024', quality: 'hd' }, 0.08],
+    [dalle, 'image', { size: '1024x1792', quality: 'HD' }, 0.12],
+    [image, 'image', { size: '1024x1024', quality: 'low' }, 0.011],
+    [image, 'image_edit', { size: '1536x1024', quality: 'medium' }, 0.063],
+    [image, 'image', { size: '1024x1024', quality: 'auto' }, 0.167],
+    [image, 'image', {}, 0.2505],
+    [sora, 'video', {}, 0.3],
+    [sora, 'video', { size: '1792x1024' }, 0.5],
+    [sora, 'video', { size: '1920x1080' }, 0.7],
+  ];
+  for (const [price, kind, values, usd] of rows) {
+    if (!price?.ok) throw new Error('the example does not parse');
+    const { factKeys } = price.value;
+    const facts = { images: 1, seconds: 1, ...readChoices({ kind, values }, { factKeys, videos: [] }) };
+    const result = price.value.evaluate({ facts, model: 'm', action: kind });
+    expect([values, result.ok && Number(result.value.usd.toFixed(6))]).toEqual([values, usd]);
+  }
 });
 
 describe('what the price does not read', () => {

@@ -18,7 +18,14 @@ import { relayErrors } from '../errors.ts';
 import type { RelayedRequest, RelayIntent } from '../types.ts';
 import { writeJson } from './build-relay-request.ts';
 import { readReferences, referencesObject } from './read-references.ts';
-import { checkMembers, listNames, namesDuration, normalizeMemberName, readQuantities } from './request-members.ts';
+import {
+  checkMembers,
+  findChoice,
+  listNames,
+  namesDuration,
+  normalizeMemberName,
+  readQuantities,
+} from './request-members.ts';
 
 /** Limits of JSON in a form field. Its size is already limited with that of all fields. */
 const FORM_JSON = { maxBytes: Number.POSITIVE_INFINITY, maxValues: 20_000, maxDepth: 64 };
@@ -159,8 +166,8 @@ function formValues(kind: RelayKind, { fields, files }: Multipart): JsonObject {
     );
     if ((fields[name]?.length ?? 0) > 1 || isFile) throw notOnce(name);
   }
-  const length = files.find(({ field }) => namesDuration(kind, field));
-  if (length) throw notOnce(length.field);
+  const text = files.find(({ field }) => namesDuration(kind, field) || findChoice(kind, field) !== undefined);
+  if (text) throw notOnce(text.field);
   return Object.fromEntries(Object.entries(fields).map(([name, values]) => [name, formValue(name, values)]));
 }
 

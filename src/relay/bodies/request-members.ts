@@ -59,6 +59,18 @@ const DURATIONS: ReadonlySet<string> = new Set([
   'videoduration',
   'clipduration',
 ]);
+
+/** What vendors charge a picture by, and its names in small letters and digits alone. */
+const CHOICES = {
+  size: ['size', 'imagesize', 'videosize', 'width', 'height'],
+  quality: ['quality', 'imagequality', 'videoquality'],
+  resolution: ['resolution', 'imageresolution', 'videoresolution', 'outputresolution'],
+};
+const CHOICE_BY_NAME: ReadonlyMap<string, string> = new Map(
+  Object.entries(CHOICES).flatMap(([choice, names]) => names.map((name) => [name, choice] as const)),
+);
+const PICTURES: readonly RelayKind[] = ['image', 'image_edit', 'video'];
+
 /** `5s` is a length of several vendors. */
 const DURATION = /^\d{1,9}(\.\d{1,6})?s?$/;
 
@@ -217,6 +229,10 @@ const thoughtLimits = ({ thinking_budget: own = null, thinking = null, reasoning
 export const namesDuration = (kind: RelayKind, name: string): boolean =>
   kind === 'video' && DURATIONS.has(stripSeparators(lastName(name)));
 
+/** What a vendor may read under this name to charge a picture by, however it is written. */
+export const findChoice = (kind: RelayKind, name: string): string | undefined =>
+  PICTURES.includes(kind) ? CHOICE_BY_NAME.get(stripSeparators(lastName(name))) : undefined;
+
 /** The last name of a member that a form writes as `parameters[duration]`. */
 const lastName = (name: string): string => name.split(/[[\]]+/).findLast((part) => part !== '') ?? '';
 
@@ -310,7 +326,7 @@ export function refuseUncounted(asked: Omit<Members, 'isForm'>, factKeys: readon
   const other = OTHER_MODELS.find((name) => namesOther(values[name] ?? null, values.model ?? null));
   if (other !== undefined) throw invalid(other, 'names other models than the one that is billed');
   const tier = readTier(values);
-  if (tier !== DEFAULT_TIER && !CHEAP_TIERS.has(tier) && !reads('service_tier'))
+  if (tier !== DEFAULT && !CHEAP_TIERS.has(tier) && !reads('service_tier'))
     throw invalid('service_tier', 'names a tier that the price of this model does not know');
   if (asksForMemory(values.tools ?? null))
     throw invalid('tools', `has a memory_limit other than "${USUAL_MEMORY}", which no price reads`);
@@ -333,12 +349,40 @@ const asksForMemory = (tools: Json): boolean =>
 const namesOther = (value: Json, model: Json): boolean =>
   Array.isArray(value) ? value.some((item) => namesOther(item, model)) : value !== null && value !== model;
 
-const DEFAULT_TIER = 'default';
+const DEFAULT = 'default';
 /** Tiers that cost no more than without one. What `auto` means stands in the vendor's account. */
 const CHEAP_TIERS: ReadonlySet<string> = new Set(['auto', 'flex', 'batch', 'standard', 'standard_only', 'on_demand']);
 
 /** How urgently the vendor serves the request, which some of them charge for. */
-export function readTier({ service_tier: tier = null }: JsonObject): string {
-  if (tier === null) return DEFAULT_TIER;
-  return typeof tier === 'string' && /^[\w-]{1,40}$/.test(tier) ? tier.toLowerCase() : 'unknown';
+export const readTier = ({ service_tier: tier = null }: JsonObject): string =>
+  tier === null ? DEFAULT : readWord(tier);
+
+/** What the vendor could read differently than the price. */
+const UNKNOWN = 'unknown';
+
+const readWord = (value: Json): string =>
+  typeof value === 'string' && /^[\w.*:-]{1,40}$/.test(value) ? value.toLowerCase() : UNKNOWN;
+
+/**
+ * Those of size, quality and resolution that the price reads: `default` where the request names
+ * none, `unknown` where the vendor could read it differently. `videos`: the facts of those that it
+ * builds on, whose size the vendor may take instead.
+ */
+export function readChoices(
+  { kind, values }: Omit<Members, 'isForm'>,
+  { factKeys, videos }: { factKeys: readonly string[]; videos: readonly JsonObject[] },
+): JsonObject {
+  const read = Object.keys(CHOICES).filter((fact) => PICTURES.includes(kind) && factKeys.includes(fact));
+  if (read.length === 0) return {};
+  const named = listInner(values).filter(([, value]) => (value ?? null) !== null);
+  return Object.fromEntries(
+    read.map((fact) => {
+      const words = new Set([
+        ...named.filter(([name]) => findChoice(kind, name) === fact).map(([, value]) => readWord(value)),
+        ...videos.map((facts) => readWord(facts[fact] ?? null)),
+      ]);
+      const [word = DEFAULT] = words;
+      return [fact, words.size > 1 ? UNKNOWN : word];
+    }),
+  );
 }

@@ -1,5 +1,5 @@
 import type { VendorAccount } from '../../channels/index.ts';
-import type { Json } from '../../kernel/index.ts';
+import type { Json, JsonObject } from '../../kernel/index.ts';
 import type { RelayObject, RelayObjectKind, RelayPartKind } from '../../store/ports/index.ts';
 import type { Caller, TaskDeps } from '../../tasks/index.ts';
 import { relayErrors } from '../errors.ts';
@@ -41,16 +41,18 @@ export async function findSources(deps: RelayDeps, { user }: Caller, { reference
 }
 
 /**
- * Reads the sizes of these objects from the bills of their requests. `seconds`: of the longest
- * video. `tokens`: of the answers that the vendor reads again, for a response with its whole input.
+ * `seconds`: of the longest video. `tokens`: of the answers that the vendor reads again, for a
+ * response with its whole input. `videos`: the facts of each.
  */
-export async function readSources(
-  { store }: TaskDeps,
-  { madeBy }: Sources,
-): Promise<{ seconds: number; tokens: number }> {
+type SourceSizes = { seconds: number; tokens: number; videos: JsonObject[] };
+
+/** Reads the sizes of these objects from the bills of their requests. */
+export async function readSources({ store }: TaskDeps, { madeBy }: Sources): Promise<SourceSizes> {
   let [seconds, tokens] = [0, 0];
+  const videos: JsonObject[] = [];
   for (const [relayId, kind] of madeBy) {
     const billing = kind === 'container' ? undefined : (await store.relays.byRelayId(relayId))?.billing;
+    if (kind === 'video') videos.push(billing?.facts ?? {});
     if (!billing) continue;
     const { facts, submissionFacts, completionFacts, outcome } = billing;
     // A report that was not believed is not a measure.
@@ -58,7 +60,7 @@ export async function readSources(
     if (kind === 'video') seconds = Math.max(seconds, readCount(known.seconds));
     else tokens += readCount(known.output_tokens) + (kind === 'response' ? readCount(known.input_tokens) : 0);
   }
-  return { seconds, tokens };
+  return { seconds, tokens, videos };
 }
 
 const readCount = (value: Json | undefined): number => (typeof value === 'number' ? value : 0);

@@ -1,7 +1,7 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel } from '../../channels/index.ts';
 import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
-import { readTier, refuseUncounted } from '../bodies/request-members.ts';
+import { readChoices, readTier, refuseUncounted } from '../bodies/request-members.ts';
 import { ENDPOINTS } from '../endpoints.ts';
 import { readSources, type Sources } from '../objects/find-sources.ts';
 import { measureSound } from '../sound/measure-sound.ts';
@@ -32,7 +32,7 @@ export async function quoteRelayRequest(
   if (hasSound && factKeys.includes('seconds')) refuseUnmeasurableAudio(sounds, intent.values);
   const readsSound = hasSound && SOUND_FACTS.some((fact) => factKeys.includes(fact));
   const soundSeconds = readsSound ? (await measureSound(sounds)) + speakerSeconds(intent.values) : undefined;
-  const built = factKeys.length > 0 ? await readSources(deps, sources) : { seconds: 0, tokens: 0 };
+  const built = factKeys.length > 0 ? await readSources(deps, sources) : { seconds: 0, tokens: 0, videos: [] };
   const measured = { settings: channel.settings, soundSeconds, storedTokens: built.tokens };
   const estimates = factKeys.length > 0 ? await estimateReservation(intent, request.client, measured) : {};
   const { seconds } = intent.facts;
@@ -48,6 +48,7 @@ export async function quoteRelayRequest(
       ...intent.facts,
       ...(isBuilt ? { seconds: Math.max(seconds, built.seconds) } : {}),
       ...(factKeys.includes('service_tier') ? { service_tier: readTier(intent.values) } : {}),
+      ...readChoices(intent, { factKeys, videos: built.videos }),
       ...estimates,
     },
     group,
