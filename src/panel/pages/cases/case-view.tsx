@@ -325,7 +325,7 @@ function Ledger({ file: { kind, ledger, money }, hasLinks }: { file: CaseFile; h
                   {line.note !== '' && <VendorWords text={line.note} sentence={line.note_sentence} />}
                 </span>
               </span>
-              <span className={classes.amount}>{withSign(line.amount, format.exactMoney)}</span>
+              <span>{withSign(line.amount, format.exactMoney)}</span>
               <span className={classes.note}>{format.exactTime(line.created_at)}</span>
             </li>
           );
@@ -333,9 +333,7 @@ function Ledger({ file: { kind, ledger, money }, hasLinks }: { file: CaseFile; h
         {money !== null && (
           <li className={classes.sum}>
             <span>{t('case.charged')}</span>
-            <span className={classes.amount}>
-              {money.charged === null ? t('case.notYet') : format.exactMoney(money.charged)}
-            </span>
+            <span>{money.charged === null ? t('case.notYet') : format.exactMoney(money.charged)}</span>
           </li>
         )}
       </ul>
