@@ -114,6 +114,7 @@ function warnOfValue(variable: Variable<unknown>, raw: string): SettingWarning {
 function showValue({ secret }: Variable<unknown>, raw: string): string {
   if (secret) return `a value of ${raw.length} characters (not shown)`;
   // Somebody may have written an address with its password into the wrong variable.
-  const shown = raw.replace(/:\/\/.*@/, '://…@');
+  const [scheme, host] = [raw.indexOf('://'), raw.lastIndexOf('@')];
+  const shown = scheme === -1 || host < scheme ? raw : `${raw.slice(0, scheme)}://…${raw.slice(host)}`;
   return JSON.stringify(shown.length > 100 ? `${shown.slice(0, 100)}…` : shown);
 }
