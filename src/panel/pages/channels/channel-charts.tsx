@@ -128,6 +128,7 @@ function Successes({ history: { points, totals } }: { history: ChannelHistory })
             { key: 'failed', name: t('task.status.FAILURE'), color: 'var(--mantine-color-error)' },
           ]}
           format={format.number}
+          isBesideDurations
         />
       }
       table={
@@ -167,6 +168,7 @@ const tasksOfBand = 5;
 
 function Durations({ history }: { history: ChannelHistory }) {
   const { t } = useTranslation();
+  const format = useFormat();
   const { short, long } = useChartTimes();
   const { points } = history;
   const { inColumn, axis } = useDurations(history);
@@ -182,7 +184,10 @@ function Durations({ history }: { history: ChannelHistory }) {
             median,
             p95: succeeded < tasksOfBand ? null : p95,
           }))}
-          names={{ median: t('home.slowest.usual'), band: t('channels.durations.band') }}
+          names={{
+            median: t('home.slowest.usual'),
+            band: t('channels.durations.band', { number: format.number(tasksOfBand) }),
+          }}
           format={inColumn}
           axis={axis}
         />
@@ -212,6 +217,7 @@ function Failures({ history: { failures, has_more_failures: hasMore } }: { histo
     {
       key: 'reason',
       heading: t('channels.reason'),
+      wide: true,
       render: ({ reason, reason_sentence: sentence }) => (
         <span className={classes.reason}>
           {reason === '' ? t('channels.noReason') : <ServerText text={reason} sentence={sentence} />}

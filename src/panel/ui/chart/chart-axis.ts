@@ -119,8 +119,9 @@ export const axes = {
         payload.value,
       ),
   }),
-  values: (ticks: readonly number[], write: (value: number) => string) => ({
-    width: measureWidth(ticks.map(write)),
+  /** Charts beside each other have the same width for their values. */
+  values: (ticks: readonly number[], write: (value: number) => string, width?: number) => ({
+    width: width ?? measureWidth(ticks.map(write)),
     ticks: [...ticks],
     domain: [0, ticks.at(-1) ?? 1],
     interval: 0,

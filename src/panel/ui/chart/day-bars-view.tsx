@@ -1,7 +1,7 @@
 import { BarChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
 import type { Axis, ViewSize } from './chart-axis.ts';
-import { axes, noVerticalLines, roomAfterBars, roundTicks } from './chart-axis.ts';
+import { axes, noVerticalLines, roomAfterBars, roundTicks, sides } from './chart-axis.ts';
 
 const brand = 'var(--mantine-primary-color-filled)';
 
@@ -13,6 +13,7 @@ export function DayBarsView({
   width,
   axis,
   line,
+  isBesideDurations = false,
   legend = series.length > 1,
 }: DayBarsProps & ViewSize) {
   const addUp = (day: DayBarsProps['days'][number]): number =>
@@ -38,7 +39,7 @@ export function DayBarsView({
       barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
       barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: roomAfterBars(labels, width) } }}
       xAxisProps={axes.times(labels, width)}
-      yAxisProps={axes.values(ticks, axis?.label ?? format)}
+      yAxisProps={axes.values(ticks, axis?.label ?? format, isBesideDurations ? sides.left : undefined)}
     />
   );
 }
@@ -66,6 +67,8 @@ export type DayBarsProps = {
   axis?: Axis;
   /** A dashed line at the height of `value` from one day to another, named below the chart. */
   line?: { from: string; to: string; value: number; label: string };
+  /** Its plot is as wide as that of a `DurationBand`. */
+  isBesideDurations?: boolean;
   /** False where the parts are named beside the chart. Default: where there are several. */
   legend?: boolean;
 };

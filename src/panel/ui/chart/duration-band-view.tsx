@@ -1,12 +1,13 @@
 import { CompositeChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
 import type { Axis, ViewSize } from './chart-axis.ts';
-import { axes, lineEnd, noVerticalLines } from './chart-axis.ts';
+import { axes, noVerticalLines, roomAfterBars, sides } from './chart-axis.ts';
 
 /** A value between two gaps is a dot, or it would not be seen. */
 const fewPoints = 60;
 
 export function DurationBandView({ points, names, format, height, width, axis }: DurationBandProps & ViewSize) {
+  const labels = points.map(({ at }) => at);
   const known = points.filter(({ median }) => median !== null).length;
   const say = (value: number | readonly number[]): string =>
     typeof value === 'number' ? format(value) : value.map(format).join(' – ');
@@ -40,12 +41,9 @@ export function DurationBandView({ points, names, format, height, width, axis }:
       minBarSize={3}
       barProps={{ isAnimationActive: false }}
       lineProps={{ isAnimationActive: false }}
-      composedChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lineEnd } }}
-      xAxisProps={axes.timesOfLines(
-        points.map(({ at }) => at),
-        width,
-      )}
-      yAxisProps={axes.values(axis.ticks, axis.label)}
+      composedChartProps={{ accessibilityLayer: false, margin: { top: 8, right: roomAfterBars(labels, width) } }}
+      xAxisProps={axes.times(labels, width)}
+      yAxisProps={axes.values(axis.ticks, axis.label, sides.left)}
     />
   );
 }
