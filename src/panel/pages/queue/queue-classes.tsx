@@ -85,7 +85,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
             name={each.model}
             figure={t('queue.waitingCount', { count: each.waiting, shown: format.number(each.waiting) })}
             facts={[t('keys.groupIs', { group: each.group }), t('queue.inUse', { slots: saySlots(each) })]}
-            detail={<Waiting each={each} reason={sayReason(each)} />}
+            detail={listReasons(each, sayReason(each))}
             onPress={() => onChoose(chosen === each.model ? '' : each.model)}
           />
         )}
@@ -121,16 +121,9 @@ export function NoChannel({ reason }: { reason: string }) {
 }
 
 /** What a phone says of a model: on which channel it waits, and why. */
-function Waiting({ each, reason }: ReasonProps) {
+function listReasons(each: QueueClass, reason: string | undefined) {
   if (each.reason === 'no_channel') return <NoChannel reason={reason ?? ''} />;
-  const isNamed = each.channels.length > 0;
-  return (
-    <>
-      {isNamed && <Accounts accounts={each.channels} />}
-      {isNamed && reason !== undefined && ' · '}
-      {reason}
-    </>
-  );
+  return [each.channels.length > 0 ? <Accounts key="accounts" accounts={each.channels} /> : '', reason ?? ''];
 }
 
 /** The channels that may serve a task, the first by name. */

@@ -270,13 +270,9 @@ function QueueBrief({ task }: { task: QueuedTask }) {
       facts={[start === null ? waits : t('queue.starts', { when: start }), task.username ?? '']}
       wraps
       detail={
-        isStuck || accounts.length + said.length === 0 ? undefined : (
-          <>
-            {accounts.length > 0 && <Accounts accounts={accounts} />}
-            {accounts.length > 0 && said.length > 0 && ' · '}
-            {said.join(' · ')}
-          </>
-        )
+        isStuck || accounts.length + said.length === 0
+          ? undefined
+          : [accounts.length > 0 ? <Accounts key="accounts" accounts={accounts} /> : '', ...said]
       }
       actions={<Actions task={task} />}
     />

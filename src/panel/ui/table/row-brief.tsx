@@ -1,5 +1,5 @@
 import { IconChevronDown } from '@tabler/icons-react';
-import { Fragment, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { RowButton, RowLink } from './data-table.tsx';
 import classes from './row-brief.module.css';
 
@@ -17,7 +17,7 @@ type RowBriefProps = {
   /** The state and the facts take lines of their own where they need them, and are not cut. */
   wraps?: boolean;
   /** A line of its own below the others, or facts, which may take several lines. */
-  detail?: ReactNode | readonly string[];
+  detail?: ReactNode | readonly ReactNode[];
   /** What can be done without opening the row. */
   actions?: ReactNode;
   /** Where a touch of the row leads. */
@@ -64,11 +64,11 @@ export function RowBrief({ icon, name, figure, state, facts, detail, actions, ..
           {(state !== undefined || shown !== '') && (
             <div className={classes.facts} data-wraps={wraps || undefined}>
               {state !== undefined && <span className={classes.state}>{state}</span>}
-              {shown !== '' && <span className={classes.end}>{shown}</span>}
+              {shown !== '' && <span className={classes.end}>{wraps ? <Facts facts={facts} /> : shown}</span>}
             </div>
           )}
           {detail !== undefined && (
-            <span className={classes.detail}>{isFacts(detail) ? <DetailFacts facts={detail} /> : detail}</span>
+            <span className={classes.detail}>{isFacts(detail) ? <Facts facts={detail} /> : detail}</span>
           )}
         </div>
         {actions !== undefined && <div className={classes.actions}>{actions}</div>}
@@ -78,17 +78,21 @@ export function RowBrief({ icon, name, figure, state, facts, detail, actions, ..
   );
 }
 
-const isFacts = (detail: ReactNode | readonly string[]): detail is readonly string[] => Array.isArray(detail);
+const isFacts = (detail: ReactNode | readonly ReactNode[]): detail is readonly ReactNode[] => Array.isArray(detail);
 
-/** Lines break between facts rather than inside of names. */
-const DetailFacts = ({ facts }: { facts: readonly string[] }) =>
-  facts
-    .filter((fact) => fact !== '')
-    .map((fact, index, shown) => (
-      <Fragment key={fact}>
-        <span className={classes.fact}>{index < shown.length - 1 ? `${fact}\u00a0·` : fact}</span>{' '}
-      </Fragment>
-    ));
+/** Lines break between facts rather than inside of names, and neither begin nor end with a dot. */
+const Facts = ({ facts }: { facts: readonly ReactNode[] }) => (
+  <span className={classes.dotted}>
+    {facts
+      .filter((fact) => fact !== '' && fact !== undefined)
+      .map((fact, index) => (
+        <span key={typeof fact === 'string' ? fact : 'element'} className={classes.fact}>
+          {index > 0 && <span className={classes.dot}> · </span>}
+          {fact}
+        </span>
+      ))}
+  </span>
+);
 
 /** A text in place of the state, which gives way first. */
 export function BriefText({ isBad = false, children }: { isBad?: boolean; children: ReactNode }) {
