@@ -13,7 +13,6 @@ import { RowsFields } from '../../ui/form/rows/rows-fields.tsx';
 import { hasFaults, readCells, toRows } from '../../ui/form/rows/rows-format.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
-import classes from './marketplace.module.css';
 import { type SentSource, sourceRows, toSource, toSourceCells } from './source-rows.ts';
 
 type Source = MarketplaceSource['source'];
@@ -79,9 +78,7 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
         <div>
           <RowsFields format={sourceRows} rows={rows} onChange={setRows} showsFaults={isSubmitted} />
         </div>
-        <div className={classes.footer}>
-          <FormDialogButtons action={t('app.save')} isPending={change.isPending} />
-        </div>
+        <FormDialogButtons action={t('app.save')} isPending={change.isPending} />
       </Stack>
     </form>
   );

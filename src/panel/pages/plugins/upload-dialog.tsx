@@ -181,13 +181,11 @@ function UploadForm({ onClose }: { onClose(): void }) {
             description={t('plugins.upload.forceHint')}
           />
         )}
-        <div className={classes.footer}>
-          <FormDialogButtons
-            action={t('plugins.upload.submit')}
-            isPending={form.isPending}
-            isDisabled={form.values.file === null}
-          />
-        </div>
+        <FormDialogButtons
+          action={t('plugins.upload.submit')}
+          isPending={form.isPending}
+          isDisabled={form.values.file === null}
+        />
       </Stack>
     </form>
   );

@@ -142,13 +142,11 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
         {model.trim() !== '' && expression.trim() !== '' && expression !== subject.expression && (
           <PriceReplay tried={{ prices: [{ plugin_key: pluginKey, model: model.trim(), expression }] }} />
         )}
-        <div className={classes.footer}>
-          <FormDialogButtons
-            action={t('app.save')}
-            isPending={form.isPending}
-            isDisabled={model.trim() === '' || !form.isDirty}
-          />
-        </div>
+        <FormDialogButtons
+          action={t('app.save')}
+          isPending={form.isPending}
+          isDisabled={model.trim() === '' || !form.isDirty}
+        />
       </Stack>
     </form>
   );
