@@ -163,7 +163,7 @@ describe('plugins', () => {
     await page.getByLabel('Hook', { exact: true }).fill('buildQueryRequest');
     await page.getByRole('button', { name: 'Insert example' }).click();
     await page.getByRole('button', { name: 'Run hook' }).click();
-    await waitForText(page, /^Result, after/);
+    await waitForText(page, /^Result, after [0-9,]+(\.[0-9])? ms$/);
     await page.getByLabel('Hook', { exact: true }).fill('noSuchHook');
     await page.getByRole('button', { name: 'Run hook' }).click();
     await alert(page).waitFor();

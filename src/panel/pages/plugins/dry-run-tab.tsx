@@ -54,7 +54,7 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
           ))}
         </datalist>
         <Stack gap="lg">
-          <Group gap="lg" align="flex-start" grow preventGrowOverflow={false}>
+          <div className={classes.dryRunFields}>
             <TextInput
               {...form.bind('hook')}
               list="plugin-hooks"
@@ -63,7 +63,6 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
               spellCheck={false}
               autoCapitalize="none"
               styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-              miw={260}
             />
             {stored.length > 0 && (
               <Select
@@ -73,10 +72,9 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
                 description={t('plugins.dryrun.versionHint')}
                 data={[{ value: '', label: sayServing }, ...stored]}
                 allowDeselect={false}
-                miw={200}
               />
             )}
-          </Group>
+          </div>
           <div className={classes.dryRun}>
             <Stack gap="md">
               <div>
@@ -134,12 +132,15 @@ function RunOutcome({ outcome: { result, console, ms } }: { outcome: PluginDryRu
   const format = useFormat();
   return (
     <Stack gap={8} role="status">
-      <PaneLabel>{t('plugins.dryrun.result', { ms: format.exact(ms) })}</PaneLabel>
+      <PaneLabel>{t('plugins.dryrun.result', { ms: format.number(toTenths(ms)) })}</PaneLabel>
       <CodeEditor label={t('plugins.dryrun.resultLabel')} language="json" value={JSON.stringify(result, null, 2)} />
       <ConsoleLines lines={console} />
     </Stack>
   );
 }
+
+/** No call takes no time at all. */
+const toTenths = (ms: number): number => Math.max(0.1, Math.round(ms * 10) / 10);
 
 /** The hook's error with its console output; other errors as everywhere. */
 function RunFailure({ error }: { error: Error }) {

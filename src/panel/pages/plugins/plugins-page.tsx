@@ -125,8 +125,8 @@ function PluginRows({ label, plugins }: { label: string; plugins: readonly Plugi
       heading: t('plugins.version'),
       render: ({ version, source }) => (
         <>
-          {version}
-          <Text size="xs" c="dimmed">
+          {version}{' '}
+          <Text span size="xs" c="dimmed">
             {t(source === 'factory' ? 'plugins.source.factory' : 'plugins.source.uploaded')}
           </Text>
         </>

@@ -77,7 +77,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
         <span style={{ display: 'inline-flex', alignItems: 'center', gap: 10 }}>
           <span style={{ whiteSpace: 'nowrap' }}>
             <strong>{version}</strong>
-            {id === 'factory' && ` · ${t('plugins.source.factory')}`}
+            {id === 'factory' && <Text span size="sm" c="dimmed">{` · ${t('plugins.source.factory')}`}</Text>}
           </span>
           {active && (
             <Badge variant="light" color={enabled ? 'gate' : 'gray'} tt="none" flex="none">
