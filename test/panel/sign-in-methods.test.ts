@@ -39,7 +39,7 @@ const now = () => Math.floor(Date.now() / 1000);
 
 const AGREEMENT = `# Terms
 
-Be **kind**. See [the site](https://example.org/terms) or [nothing](javascript:alert(1)).
+Be **kind**. See [the site](https://example.org/terms), [our prices](/models) or [nothing](javascript:alert(1)).
 
 ## Details
 
@@ -463,10 +463,9 @@ describe('legal texts', () => {
 
       await page.goto(`${origin()}/user-agreement`);
       await heading(page, 'Terms of service').waitFor();
-      await page.getByRole('heading', { level: 2, name: 'Terms' }).waitFor();
-      await page.getByRole('heading', { level: 3, name: 'Details' }).waitFor();
+      await page.getByRole('heading', { level: 2, name: 'Details' }).waitFor();
       const links = page.getByRole('main').getByRole('link').filter({ hasNotText: 'Back' });
-      expect(await links.count()).toBe(1);
+      expect(await links.allTextContents()).toEqual(['the site', 'our prices']);
       await waitForText(page, '<script>alert(1)</script>');
       expect(await findAxeViolations(page)).toEqual([]);
       await page.goto(`${origin()}/privacy-policy`);
@@ -487,6 +486,14 @@ describe('legal texts', () => {
       '[x](javascript:alert(1))',
       '[x](data:text/html,x)',
       '[x](//evil.example)',
+      '[x](/&#47;evil.example)',
+      '[x](/\\\\evil.example)',
+      '[x](/&#92;evil.example)',
+      '[x](/&#9;/evil.example)',
+      '[x](/&#10;/evil.example)',
+      '[x](/models&#92;..&#92;evil)',
+      '[x](&#32;//evil.example)',
+      '[x](models)',
       '[x][y]\n\n[y]: javascript:alert(1)',
       '<javascript:alert(1)>',
       '<b onclick=x>',
@@ -496,10 +503,22 @@ describe('legal texts', () => {
       expect(render(source)).not.toMatch(/<a |<img|<script|<b |onclick="/);
     }
     expect(render('[x](https://example.org/a)')).toContain('href="https://example.org/a"');
+    expect(render('[x](/models?search=a#b)')).toContain('href="/models?search=a#b"');
     expect(render('1. c\n2. d\n\n> quoted')).toMatch(/<ol.*<li.*c.*<li.*d.*<blockquote/s);
     const before = process.cpuUsage();
     for (const piece of ['*', '[', '_', '`', '(', '**a', '[a](', '> ', '- ']) render(piece.repeat(2000));
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(4000);
+  });
+
+  test.each([
+    ['# Terms\n\n## A\n\n## B\n\n### C', ['2 A', '2 B', '3 C']],
+    ['## A\n\n#### B\n\n## C', ['2 A', '3 B', '2 C']],
+    ['Before\n\n# A\n\n## B', ['2 A', '3 B']],
+  ])('a page with a title leaves out the title of the text %j, and skips no level', (source, expected) => {
+    const view = createElement(MarkdownView, { source, isTitled: true });
+    const html = renderToStaticMarkup(createElement(MantineProvider, null, view));
+    const headings = [...html.matchAll(/<h(\d)[^>]*>([^<]*)/g)].map(([, level, text]) => `${level} ${text}`);
+    expect(headings).toEqual(expected);
   });
 });
 

@@ -40,7 +40,7 @@ export function LegalPage({ text }: { text: keyof LegalTexts }) {
               </Stack>
             ) : (
               <>
-                <Markdown source={data[text]} />
+                <Markdown source={data[text]} isTitled />
                 <Button component={Link} to="/" variant="default" style={{ alignSelf: 'flex-start' }}>
                   {t('app.back')}
                 </Button>

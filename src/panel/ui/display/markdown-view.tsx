@@ -8,15 +8,26 @@ type PhrasingContent = Extract<Content, { type: 'paragraph' }>['children'][numbe
 /** The depth of lists and quotes that is shown as such. */
 const maxDepth = 8;
 
+export type MarkdownProps = {
+  source: string;
+  /** The page says what the text is: the text's own title, a first heading of level 1, is left out. */
+  isTitled?: boolean;
+};
+
 /**
  * Markdown as elements, below a heading of level 1. HTML and images are shown as the text they are
- * written as, and links lead to web and mail addresses only, so nothing in it can execute or load.
+ * written as, and links lead to web and mail addresses and to pages of the panel only, so nothing in
+ * it can execute or load.
  */
-export function MarkdownView({ source }: { source: string }) {
+export function MarkdownView({ source, isTitled = false }: MarkdownProps) {
+  const all = fromMarkdown(source).children;
+  const [first] = all;
+  const shown = isTitled && first?.type === 'heading' && first.depth === 1 ? all.slice(1) : all;
+  const highest = Math.min(...shown.map((block) => (block.type === 'heading' ? block.depth : 6)));
   let level = 1;
-  const blocks = fromMarkdown(source).children.map((block) => {
+  const blocks = shown.map((block) => {
     // Heading levels are never skipped: screen reader users navigate by them.
-    if (block.type === 'heading') level = Math.min(block.depth + 1, level + 1);
+    if (block.type === 'heading') level = Math.min(block.depth - highest + 2, level + 1);
     return { block, level };
   });
   return (
@@ -106,7 +117,12 @@ function renderPart(part: PhrasingContent): ReactNode {
     case 'link':
       if (!isSafeLink(part.url)) return renderInline(part.children);
       return (
-        <Anchor href={part.url} rel="noopener noreferrer" target="_blank" inherit underline="always">
+        <Anchor
+          href={part.url}
+          {...(part.url.startsWith('/') ? {} : { rel: 'noopener noreferrer', target: '_blank' })}
+          inherit
+          underline="always"
+        >
           {renderInline(part.children)}
         </Anchor>
       );
@@ -117,5 +133,9 @@ function renderPart(part: PhrasingContent): ReactNode {
   }
 }
 
-/** Whether a link of a text leads to a web or mail address, with its scheme written out. */
-export const isSafeLink = (address: string): boolean => /^(?:https?:\/\/[^\s/]|mailto:[^\s])/i.test(address);
+/**
+ * Whether a link of a text leads to a web or mail address, with its scheme written out, or to a page
+ * of the panel. Browsers read `//host` and `/\host` as another site, and leave out tabs and line
+ * ends, so a path has neither backslashes nor white space.
+ */
+const isSafeLink = (address: string): boolean => /^(?:https?:\/\/[^\s/]|mailto:[^\s]|\/(?!\/)[^\s\\]*$)/i.test(address);
