@@ -4,19 +4,22 @@ import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import type { AttentionItem } from '../../src/panel/api/types.ts';
 import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-cells.tsx';
 import { nameField, readPlainPrice, sayValues } from '../../src/panel/pages/audit/audit-fields.ts';
-import { actionTexts, areaTexts, signInTexts } from '../../src/panel/pages/audit/audit-texts.ts';
+import { actionTexts, areaTexts, signInNames, signInTexts } from '../../src/panel/pages/audit/audit-texts.ts';
 import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
 import { AUDIT_ACTIONS } from '../../src/store/ports/index.ts';
 
 test('every action of the audit log, and the area that it is filtered by, has a text in each language', () => {
   const texts = { ...actionTexts, ...signInTexts };
   expect(Object.keys(texts).toSorted()).toEqual([...AUDIT_ACTIONS].toSorted());
+  expect(Object.keys(signInNames)).toEqual(Object.keys(signInTexts));
   const areas = new Set(AUDIT_ACTIONS.map((action) => action.split('.')[0]));
   expect(Object.keys(areaTexts).toSorted()).toEqual([...areas].toSorted() as string[]);
-  const used = [...Object.values(texts), ...Object.values(areaTexts)];
+  const used = [...Object.values(texts), ...Object.values(areaTexts), ...Object.values(signInNames)];
   for (const language of listLanguages()) {
     const written = readTexts(language) as Record<string, string>;
     expect([language, used.filter((key) => !written[key])]).toEqual([language, []]);
+    const options = Object.values({ ...actionTexts, ...signInNames }).map((key) => written[key] ?? '');
+    expect([language, options.filter((option) => option.includes('{{'))]).toEqual([language, []]);
   }
 });
 

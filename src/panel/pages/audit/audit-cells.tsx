@@ -10,7 +10,7 @@ import { usePriceWords } from '../../ui/display/use-price-words.ts';
 import { useNamed } from '../../ui/form/name-select.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
-import { nameField, rankField, readPlainPrice, type SayValue, sayValues } from './audit-fields.ts';
+import { isCode, nameField, rankField, readPlainPrice, type SayValue, sayValues } from './audit-fields.ts';
 import { AuditTarget, HistoryLink, useAuditTarget } from './audit-target.tsx';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
@@ -276,11 +276,11 @@ function ChangeList({ entry, changes, facts }: ChangeListProps) {
         <div key={field}>
           <FieldName entry={entry} field={field} />
           <dd>
-            <del>
+            <del data-code={isCode(field, before) || undefined}>
               <span className={classes.unseen}>{t('audit.before')} </span>
               {before ?? t('audit.nothing')}
             </del>
-            <ins>
+            <ins data-code={isCode(field, after) || undefined}>
               <span className={classes.unseen}>{t('audit.after')} </span>
               {after ?? t('audit.nothing')}
             </ins>
@@ -291,7 +291,7 @@ function ChangeList({ entry, changes, facts }: ChangeListProps) {
         <div key={field}>
           <FieldName entry={entry} field={field} />
           <dd>
-            <span>{value}</span>
+            <span data-code={isCode(field, value) || undefined}>{value}</span>
           </dd>
         </div>
       ))}

@@ -154,6 +154,15 @@ export function nameField({ action }: Pick<AuditEntry, 'action'>, field: string,
   return text === undefined ? null : t(text);
 }
 
+/** Fields whose values programs read. */
+const codeFields: ReadonlySet<string> = new Set([
+  ...['id', 'session', 'prefix', 'source_hash', 'plugin_key', 'key', 'slug', 'version', 'expression', 'user_agent'],
+  ...['model', 'models', 'model_mapping', 'narrowed_models', 'allow_ips', 'base_url', 'proxy', 'webhook_url'],
+]);
+
+/** Whether a value is code: an identifier, an address, JSON. Words and amounts are not. */
+export const isCode = (field: string, value = ''): boolean => codeFields.has(field) || /^[[{]/.test(value);
+
 export type SayValue = (field: string, value: unknown) => string | undefined;
 
 /** `names`: what ids of accounts stand for. */

@@ -12,7 +12,7 @@ import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import classes from './audit.module.css';
 import { AuditActionCell, AuditBrief, AuditChangesCell, AuditFromCell, AuditTimeCell } from './audit-cells.tsx';
 import { useAuditTarget } from './audit-target.tsx';
-import { actionTexts, areaTexts, signInTexts } from './audit-texts.ts';
+import { actionTexts, areaTexts, signInNames } from './audit-texts.ts';
 
 const filterNames = ['user', 'action', 'range', 'target'] as const;
 type FilterName = (typeof filterNames)[number];
@@ -78,14 +78,14 @@ function TargetChip({ target, onRemove }: { target: string; onRemove(): void }) 
 /** Each action below its area, which can be chosen as a whole. */
 function useEvents() {
   const { t } = useTranslation();
-  const actions = Object.entries({ ...signInTexts, ...actionTexts });
+  const actions = Object.entries({ ...signInNames, ...actionTexts });
   return Object.entries(areaTexts).map(([area, text]) => ({
     group: t(text),
     items: [
       { value: `${area}.`, label: t('audit.allOf', { area: t(text) }) },
       ...actions
         .filter(([action]) => action.startsWith(`${area}.`))
-        .map(([value, key]) => ({ value, label: capitalize(t(key, { name: '…' })) })),
+        .map(([value, key]) => ({ value, label: capitalize(t(key)) })),
     ],
   }));
 }

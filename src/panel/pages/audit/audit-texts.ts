@@ -115,6 +115,16 @@ export const signInTexts: Readonly<Record<string, TextKey>> = {
   'auth.logout': 'audit.signIn.logout',
 } satisfies Record<SignInAction, TextKey>;
 
+/** The same events as a filter names them. */
+export const signInNames: Readonly<Record<string, TextKey>> = {
+  'auth.login': 'audit.signInName.login',
+  'auth.login_failed': 'audit.signInName.login_failed',
+  'auth.locked': 'audit.signInName.locked',
+  'auth.factor_failed': 'audit.signInName.factor_failed',
+  'auth.refresh_reuse': 'audit.signInName.refresh_reuse',
+  'auth.logout': 'audit.signInName.logout',
+} satisfies Record<SignInAction, TextKey>;
+
 /** Authentication methods, but for a session of the panel, which goes without saying. */
 export const methodTexts: Readonly<Record<string, TextKey>> = {
   access_token: 'audit.method.access_token',
