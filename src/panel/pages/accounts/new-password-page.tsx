@@ -27,6 +27,7 @@ export function NewPasswordPage() {
         <Stack gap={32}>
           <PageHeading title={title} heading={t('reset.heading')} intro={t('reset.intro')} />
           <NewPasswordForm link={link} onDone={() => setStep('done')} onInvalidLink={() => setStep('dead')} />
+          <BackToSignIn />
         </Stack>
       )}
       {step === 'done' && (

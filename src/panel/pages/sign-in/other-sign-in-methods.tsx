@@ -14,7 +14,7 @@ import { readAffiliateCode } from '../accounts/link-parameters.ts';
 import { beginTelegramLogin, listProviders, rememberLogin } from '../oauth/oauth-sign-in.ts';
 import { ProviderIcon } from '../oauth/provider-icon.tsx';
 import { TelegramWidget } from '../oauth/telegram-widget.tsx';
-import { SignInError } from './sign-in-failure.tsx';
+import { SignInError, StepBack } from './sign-in-failure.tsx';
 
 type OtherSignInMethodsProps = {
   status: GatewayStatus;
@@ -183,9 +183,7 @@ export function TelegramStep({ botName, onBack }: TelegramStepProps) {
       <PageHeading title={t('signIn.title')} heading={t('telegram.heading')} intro={t('telegram.intro')} focus />
       <Stack gap={20}>
         <TelegramWidget botName={botName} path={path} />
-        <Button variant="subtle" color="gray" onClick={onBack}>
-          {t('signIn.otherWay')}
-        </Button>
+        <StepBack text={t('signIn.otherWay')} onClick={onBack} />
       </Stack>
     </>
   );

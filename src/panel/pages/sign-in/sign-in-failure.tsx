@@ -45,3 +45,17 @@ export function SignInError({ error, codeTexts }: SignInErrorProps) {
     </Alert>
   );
 }
+
+/** The way out of a step of the sign-in. */
+export const StepBack = ({ text, onClick }: { text: string; onClick(): void }) => (
+  <Anchor
+    component="button"
+    type="button"
+    size="sm"
+    underline="always"
+    onClick={onClick}
+    style={{ alignSelf: 'flex-start' }}
+  >
+    {text}
+  </Anchor>
+);

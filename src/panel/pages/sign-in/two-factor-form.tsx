@@ -4,7 +4,7 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { SignInError } from './sign-in-failure.tsx';
+import { SignInError, StepBack } from './sign-in-failure.tsx';
 
 /** After these the flow is over and no code is accepted. */
 const flowEndedCodes = ['AUTH_FLOW_INVALID', 'AUTH_SESSION_REVOKED'];
@@ -63,9 +63,7 @@ export function TwoFactorForm({ flowToken, onFlowEnded, onDone }: TwoFactorFormP
         <Button type="submit" size="md" loading={finish.isPending} mt={4}>
           {t('code.submit')}
         </Button>
-        <Button variant="subtle" color="gray" onClick={() => onFlowEnded(null)}>
-          {t('code.back')}
-        </Button>
+        <StepBack text={t('code.back')} onClick={() => onFlowEnded(null)} />
       </Stack>
     </form>
   );

@@ -7,7 +7,7 @@ import type { FlowTicket } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
-import { SignInError } from './sign-in-failure.tsx';
+import { SignInError, StepBack } from './sign-in-failure.tsx';
 import classes from './wechat-step.module.css';
 
 type WeChatStepProps = {
@@ -96,9 +96,7 @@ export function WeChatStep({ hasQrCode, onTwoFactorRequired, onBack }: WeChatSte
           <Button type="submit" size="md" loading={signIn.isPending} mt={4}>
             {t('signIn.submit')}
           </Button>
-          <Button variant="subtle" color="gray" onClick={onBack}>
-            {t('signIn.otherWay')}
-          </Button>
+          <StepBack text={t('signIn.otherWay')} onClick={onBack} />
         </Stack>
       </form>
     </>
