@@ -1,5 +1,5 @@
 import { SegmentedControl, Skeleton } from '@mantine/core';
-import { lazy, type ReactNode, Suspense, useCallback, useState } from 'react';
+import { type CSSProperties, lazy, type ReactNode, Suspense, useCallback, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Section } from '../page/section.tsx';
 import type { ViewSize } from './chart-axis.ts';
@@ -76,9 +76,22 @@ export function DayBars(props: DayBarsProps) {
   return <Frame label={props.label}>{(size) => <DayBarsView {...props} {...size} />}</Frame>;
 }
 
-/** A line chart over time. */
+/** A line chart over time. Its legend stands above it, so that plots side by side end at one height. */
 export function TimeLines(props: TimeLinesProps) {
-  return <Frame label={props.label}>{(size) => <TimeLinesView {...props} {...size} />}</Frame>;
+  return (
+    <>
+      {props.series.length > 1 && (
+        <div className={classes.legend}>
+          {props.series.map(({ key, name, color }) => (
+            <span key={key} style={{ '--line-color': color } as CSSProperties}>
+              {name}
+            </span>
+          ))}
+        </div>
+      )}
+      <Frame label={props.label}>{(size) => <TimeLinesView {...props} {...size} />}</Frame>
+    </>
+  );
 }
 
 /** Medians over time as a line, with a band from them to p95. */

@@ -30,8 +30,6 @@ export function TimeLinesView({ points, series, format, height, width, axis, thr
       data={[...points]}
       dataKey="at"
       series={series.map(({ key, name, color = brand }) => ({ name: key, label: name, color }))}
-      withLegend={series.length > 1}
-      legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
       valueFormatter={format}
       curveType="linear"
       connectNulls={false}
