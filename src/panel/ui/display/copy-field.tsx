@@ -36,11 +36,11 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
         <code
           className={classes.text}
           data-program={isProgram || undefined}
-          data-word={!shown.includes(' ') || undefined}
+          data-word={!/[ /]/.test(shown) || undefined}
           // What scrolls must be reached by the keyboard.
           {...(isProgram ? { tabIndex: 0 } : {})}
         >
-          {isProgram ? text : keepFlagsWhole(shown)}
+          {isProgram ? text : shown.includes(' ') ? keepFlagsWhole(shown) : breakAddress(shown)}
         </code>
         <ActionIcon
           className={classes.copy ?? ''}
@@ -76,6 +76,15 @@ function keepFlagsWhole(text: string): ReactNode {
     </Fragment>
   ));
 }
+
+/** An address that does not fit breaks after a slash, but for those of its scheme. */
+const breakAddress = (text: string): ReactNode =>
+  text.split(/(?<=[^/:]\/)/).map((part, index) => (
+    <Fragment key={index}>
+      {index > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
 
 /**
  * Copies a text to the clipboard; false if the browser refuses. The Clipboard API exists in secure
