@@ -76,7 +76,7 @@ export function DayBars(props: DayBarsProps) {
   return <Frame label={props.label}>{(size) => <DayBarsView {...props} {...size} />}</Frame>;
 }
 
-/** A line chart over time. Its legend stands above it, so that plots side by side end at one height. */
+/** A line chart over time. Its legend is above it: plots side by side end at one height. */
 export function TimeLines(props: TimeLinesProps) {
   return (
     <>

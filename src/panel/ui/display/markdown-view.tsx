@@ -10,14 +10,14 @@ const maxDepth = 8;
 
 export type MarkdownProps = {
   source: string;
-  /** The page says what the text is: the text's own title, a first heading of level 1, is left out. */
+  /** The page has a title: that of the text, a first heading of level 1, is left out. */
   isTitled?: boolean;
 };
 
 /**
  * Markdown as elements, below a heading of level 1. HTML and images are shown as the text they are
- * written as, and links lead to web and mail addresses and to pages of the panel only, so nothing in
- * it can execute or load.
+ * written as, and links lead to web and mail addresses and pages of the panel only: nothing in it
+ * can execute or load.
  */
 export function MarkdownView({ source, isTitled = false }: MarkdownProps) {
   const all = fromMarkdown(source).children;
@@ -134,8 +134,8 @@ function renderPart(part: PhrasingContent): ReactNode {
 }
 
 /**
- * Whether a link of a text leads to a web or mail address, with its scheme written out, or to a page
- * of the panel. Browsers read `//host` and `/\host` as another site, and leave out tabs and line
- * ends, so a path has neither backslashes nor white space.
+ * Whether a link of a text leads to a web or mail address, with its scheme written out, or to a
+ * page of the panel. Browsers read `//host` and `/\host` as another site, and leave out tabs and
+ * line ends, so a path has neither backslashes nor white space.
  */
 const isSafeLink = (address: string): boolean => /^(?:https?:\/\/[^\s/]|mailto:[^\s]|\/(?!\/)[^\s\\]*$)/i.test(address);
