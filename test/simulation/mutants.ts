@@ -211,8 +211,10 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: CAPACITY,
-        search: `sql\`tasks.status in \${UNFINISHED} and tasks.phase = 'sending'\``,
-        replace: `sql\`tasks.status in \${UNFINISHED} and tasks.status <> 'NOT_START'\``,
+        search: "import { IS_SENDING } from './claim-tasks.ts';",
+        replace: `import { IS_OPEN } from './claim-tasks.ts';
+
+const IS_SENDING = sql\`\${IS_OPEN} and tasks.status <> 'NOT_START'\`;`,
       },
     ],
   },
