@@ -127,7 +127,7 @@ const textAreas = {
   first:
     'account app board challenge code connection ended error forgot language legal missing oauth passkey reset setup signIn signUp telegram wait wechat',
   administration: 'channels plugins prices replay sheet system users',
-  settings: 'market option providers settings',
+  settings: 'audit market option providers settings',
   account: 'notifications profile security',
   reference: 'reference',
 } as const;

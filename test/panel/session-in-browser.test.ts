@@ -271,6 +271,7 @@ describe('several tabs', () => {
     const at = `http://${insecureHost}:${gateway().port}`;
     const { page } = await openPooled({ at: at });
     await enter(page, at);
+    await page.goto(`${at}/reference`);
     await page.getByRole('button', { name: 'Copy' }).first().click();
     await waitForNotice(page, 'Copied');
     await page.reload();
