@@ -62,7 +62,7 @@ async function signIn(username: string): Promise<Page> {
   await type(page, page.getByLabel('Username or email'), username);
   await type(page, page.getByLabel('Password', { exact: true }), password);
   await page.keyboard.press('Enter');
-  await page.waitForURL(`${panel.origin()}/`);
+  await button(page, /^Account of /).waitFor();
   return page;
 }
 

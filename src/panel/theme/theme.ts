@@ -91,6 +91,8 @@ export const theme = createTheme({
     // and one without a placeholder has nothing but its entries.
     Menu: { defaultProps: { position: 'bottom-end', withinPortal: false, withInitialFocusPlaceholder: false } },
     Modal: { defaultProps: { centered: true } },
+    // A path has no spaces to break at.
+    Code: { styles: { root: { overflowWrap: 'anywhere' } } },
     // What opens keeps to the page's margins.
     Popover: { defaultProps: { shadow: 'md', middlewares: { flip: true, shift: { padding: 16 } } } },
     // Inside a dialog a header is not a landmark of the page.
