@@ -1,4 +1,4 @@
-/** The jobs of a newcomer, a user and an operator, by the keyboard alone: no test here clicks. */
+/** The jobs of a new user, a client and an operator, by the keyboard alone: no test clicks. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Locator, Page } from 'playwright-core';
 import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
@@ -21,7 +21,7 @@ const MOST_STEPS = 120;
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 
-/** Moves the focus with the Tab key until it is on the control, and checks that one sees it there. */
+/** Moves the focus with the Tab key until it is on the control, and checks that it is shown. */
 async function tabTo(page: Page, control: Locator): Promise<void> {
   await control.first().waitFor();
   for (let step = 0; step < MOST_STEPS; step++) {
@@ -66,7 +66,7 @@ async function signIn(username: string): Promise<Page> {
   return page;
 }
 
-test('a newcomer sets up the gateway, makes a first video and opens the panel', async () => {
+test('a new user sets up the gateway, makes a first video and opens the panel', async () => {
   const gateway = await panel.start();
   const { page } = await panel.openPooled({ at: gateway.url });
   const { pathname, hash } = new URL(String(gateway.setupUrl));
@@ -80,7 +80,7 @@ test('a newcomer sets up the gateway, makes a first video and opens the panel', 
   await button(page, /^Account of /).waitFor();
 });
 
-test('a user signs in, runs a task, opens it and creates an API key', async () => {
+test('a client signs in, runs a task, opens it and creates an API key', async () => {
   const page = await signIn('grace');
   await goTo(page, 'Playground');
   await type(page, page.getByLabel('Prompt'), 'a red kite [duration=0.2]');
