@@ -29,7 +29,7 @@ export const chinese: MailWords = {
   'balance_low.label': '更改或关闭此提醒',
   'balance_low.after': '充值使余额回到阈值以上之前，不会再次提醒。',
   'channel_failing.subject': '{{system}} 的渠道 {{channel}} 出现故障',
-  'channel_failing.line': '渠道 {{channel}} 一天内 {{ended}} 个任务中有 {{failed}} 个失败。',
+  'channel_failing.line': '过去 24 小时内，渠道 {{channel}} 的 {{ended}} 个任务中有 {{failed}} 个失败。',
   'channel_failing.after': '请在面板中打开该渠道，查看原因并进行测试。',
   'test.subject': '{{system}} 的测试邮件',
   'test.line': '{{system}} 的邮件可以送达。此邮件用于测试设置。',

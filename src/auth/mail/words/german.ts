@@ -76,7 +76,7 @@ export const german: MailWords = {
   'passkey_removed.subject': 'Passkey bei {{system}} entfernt',
   passkey_removed: 'Aus Ihrem Konto wurden ein oder mehrere Passkeys entfernt.',
   'identity_bound.subject': 'Anmeldeweg bei {{system}} hinzugefügt',
-  identity_bound: 'Ihr Konto ist jetzt auch mit {{provider}} zugänglich.',
+  identity_bound: 'Sie können sich jetzt mit {{provider}} bei Ihrem Konto anmelden.',
   'identity_unbound.subject': 'Anmeldeweg bei {{system}} entfernt',
   identity_unbound: '{{provider}} wurde von Ihrem Konto getrennt.',
   'address_changed.subject': 'Ihre E-Mail-Adresse bei {{system}} wurde geändert',

@@ -34,7 +34,7 @@ export const japanese: MailWords = {
   'balance_low.label': '通知を変更または停止する',
   'balance_low.after': '次の通知は、チャージで基準額以上に戻ったあと、再び下回ったときに届きます。',
   'channel_failing.subject': '{{system}}のチャンネル{{channel}}で失敗が続いています',
-  'channel_failing.line': 'チャンネル{{channel}}では、1日以内のタスク{{ended}}件のうち{{failed}}件が失敗しました。',
+  'channel_failing.line': 'チャンネル{{channel}}では、過去24時間に{{ended}}件中{{failed}}件のタスクが失敗しました。',
   'channel_failing.after': '管理画面でチャンネルを開き、理由の確認とテストを行ってください。',
   'test.subject': '{{system}}からのテストメール',
   'test.line': '{{system}}からのメールは正常に届いています。このメールは設定のテストのために送信されました。',

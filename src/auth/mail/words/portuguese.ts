@@ -34,7 +34,7 @@ export const portuguese: MailWords = {
   'balance_low.after':
     'Você só receberá outro aviso quando, após uma recarga, o saldo voltar a ficar abaixo do limite.',
   'channel_failing.subject': 'O canal {{channel}} do {{system}} está falhando',
-  'channel_failing.line': '{{failed}} de {{ended}} tarefas do canal {{channel}} falharam em um dia.',
+  'channel_failing.line': '{{failed}} de {{ended}} tarefas do canal {{channel}} falharam nas últimas 24 horas.',
   'channel_failing.after': 'Abra o canal no painel para ver os motivos e testá-lo.',
   'test.subject': 'E-mail de teste do {{system}}',
   'test.line': 'O e-mail do {{system}} funciona. Esta mensagem foi enviada para testar as configurações.',
@@ -69,7 +69,7 @@ export const portuguese: MailWords = {
   'passkey_removed.subject': 'Uma chave de acesso foi removida no {{system}}',
   passkey_removed: 'Uma ou mais chaves de acesso foram removidas da sua conta.',
   'identity_bound.subject': 'Uma forma de entrar foi adicionada no {{system}}',
-  identity_bound: 'Agora é possível entrar na sua conta com {{provider}}.',
+  identity_bound: 'Agora você pode entrar na sua conta com {{provider}}.',
   'identity_unbound.subject': 'Uma forma de entrar foi removida no {{system}}',
   identity_unbound: '{{provider}} foi desconectado da sua conta.',
   'address_changed.subject': 'Seu e-mail no {{system}} foi alterado',

@@ -35,7 +35,7 @@ export const spanish: MailWords = {
   'balance_low.after':
     'No recibirás otro aviso hasta que una recarga vuelva a subir el saldo y este baje de nuevo del umbral.',
   'channel_failing.subject': 'El canal {{channel}} de {{system}} está fallando',
-  'channel_failing.line': 'En un día fallaron {{failed}} de {{ended}} tareas del canal {{channel}}.',
+  'channel_failing.line': '{{failed}} de {{ended}} tareas del canal {{channel}} fallaron en las últimas 24 horas.',
   'channel_failing.after': 'Abre el canal en el panel para ver los motivos y probarlo.',
   'test.subject': 'Correo de prueba de {{system}}',
   'test.line': 'El correo de {{system}} funciona. Este mensaje se envió para probar los ajustes.',
@@ -70,7 +70,7 @@ export const spanish: MailWords = {
   'passkey_removed.subject': 'Se eliminó una llave de acceso en {{system}}',
   passkey_removed: 'Se eliminaron una o varias llaves de acceso de tu cuenta.',
   'identity_bound.subject': 'Se añadió una forma de iniciar sesión en {{system}}',
-  identity_bound: 'Ahora se puede iniciar sesión en tu cuenta con {{provider}}.',
+  identity_bound: 'Ahora puedes iniciar sesión en tu cuenta con {{provider}}.',
   'identity_unbound.subject': 'Se eliminó una forma de iniciar sesión en {{system}}',
   identity_unbound: '{{provider}} se desconectó de tu cuenta.',
   'address_changed.subject': 'Tu correo en {{system}} ha cambiado',
