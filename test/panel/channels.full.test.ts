@@ -187,7 +187,7 @@ describe('one channel', () => {
     await waitForText(page, 'Re-enter the key. With a different plugin or URL it would be sent somewhere else.');
     expect((await listed('First channel'))?.base_url).toBe(vendor.url);
 
-    await page.getByRole('button', { name: 'Discard changes' }).click();
+    await page.getByRole('button', { name: 'Discard' }).click();
     expect(await address.inputValue()).toBe(vendor.url);
     await page.getByRole('button', { name: 'Add mapping' }).click();
     await page.getByLabel('Client model name, row 1').fill('film');
@@ -308,11 +308,15 @@ describe('one channel', () => {
   test('is deleted after a confirmation that says what breaks', async () => {
     const created = await root().createChannel(vendor.url, { name: 'Going', models: ['only-here'] });
     const page = await openAsRoot(`/channels/${created}`);
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    const remove = async () => {
+      await page.getByRole('button', { name: 'More', exact: true }).click();
+      await page.getByRole('menuitem', { name: 'Delete channel' }).click();
+    };
+    await remove();
     const dialog = page.getByRole('dialog', { name: 'Delete “Going”?' });
     await dialog.getByText(/Requests for them will be rejected: only-here/).waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await remove();
     await dialog.getByRole('button', { name: 'Delete channel' }).click();
     await heading(page, 'Channels').waitFor();
     expect(await listed('Going')).toBeUndefined();

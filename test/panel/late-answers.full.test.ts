@@ -182,7 +182,8 @@ test('a deleted provider disappears from a cached list', async () => {
   const page = await openAsRoot('/settings/providers');
   await page.getByRole('link', { name: 'House login' }).click();
   await heading(page, 'House login').waitFor();
-  await button(page, 'Delete').click();
+  await button(page, 'More').click();
+  await page.getByRole('menuitem', { name: 'Delete provider' }).click();
   await dialog(page).getByRole('button', { name: 'Delete provider' }).click();
   await confirmWithPassword(page);
   await waitForText(page, 'No custom providers');

@@ -373,6 +373,11 @@ describe('changing settings', () => {
   });
 });
 
+async function askDelete(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Delete provider' }).click();
+}
+
 describe('provider options with bound identities', () => {
   /** Creates an account with an identity at the provider; returns its id. */
   async function connect(username: string, slug: string): Promise<number> {
@@ -433,12 +438,12 @@ describe('provider options with bound identities', () => {
     await waitForNotice(page, 'Saved');
     const path = `/api/custom-oauth-provider/${id}`;
     expect(await root().call<object>('GET', path)).toMatchObject({ user_id_field: 'data.user.login' });
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await askDelete(page);
     await waitForText(page, '1 account is connected to it. Disconnect it first, or turn sign-in off here.');
     expect(await page.getByRole('dialog').count()).toBe(0);
     await root().call('DELETE', `/api/user/${carl}/bindings/club`);
     await page.reload();
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await askDelete(page);
     await waitForText(page, 'No account is connected to it.');
     await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
     await confirmWithPassword(page);
@@ -516,7 +521,7 @@ describe('custom providers', () => {
     });
     expect(created).toMatchObject({ slug: 'house', client_secret: '***' });
 
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await askDelete(page);
     await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
     await waitForText(page, 'No custom providers');
   });

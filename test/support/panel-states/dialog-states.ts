@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import type { TextKey } from '../../../src/panel/i18n/texts.ts';
 import type { Filled } from '../fill-gateway.ts';
-import { dialogOpens, inOrder, type PanelState, press, type Scene } from './state.ts';
+import { dialogOpens, fromMenu, inOrder, type PanelState, press, type Scene } from './state.ts';
 
 const user = ({ userId }: Filled): string => `/users/${userId}`;
 const asked =
@@ -22,13 +22,6 @@ const chosen = (key: TextKey) =>
       .getByRole('button', { name: text(key) })
       .click();
   }, dialogOpens);
-const fromMenu =
-  (key: TextKey) =>
-  async ({ page, text }: Scene): Promise<void> => {
-    await page.getByRole('button', { name: text('app.more'), exact: true }).click();
-    await page.getByRole('menuitem', { name: text(key), exact: true }).click();
-    await page.getByRole('dialog').waitFor();
-  };
 const menuOpens = ({ page }: Scene): Promise<void> => page.getByRole('menu').waitFor();
 const iconIn = (scope: string) => (page: Page) => page.locator(scope).last().click();
 
@@ -117,6 +110,6 @@ export const dialogStates: readonly PanelState[] = [
   {
     name: 'ask-provider-delete',
     path: ({ providerId }) => `/settings/providers/${providerId}`,
-    act: asked('app.delete'),
+    act: fromMenu('providers.delete'),
   },
 ];

@@ -1,4 +1,4 @@
-import { dialogOpens, inOrder, type PanelState, press, type Scene } from './state.ts';
+import { dialogOpens, fromMenu, inOrder, type PanelState, press, type Scene } from './state.ts';
 
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
 const none = { waiting: 0, abandoned: 0, resting_until: 0, rest_reason: '' };
@@ -94,6 +94,18 @@ export const gatewayStates: readonly PanelState[] = [
   { name: 'channel-made', path: ({ channelId }) => `/channels/${channelId}?new=1` },
   { name: 'channel-settings', path: ({ channelId }) => `/channels/${channelId}?tab=settings` },
   {
+    name: 'channel-changed',
+    path: ({ channelId }) => `/channels/${channelId}?tab=settings`,
+    act: ({ page, text }) => page.getByLabel(text('channels.weight'), { exact: true }).fill('3'),
+    isWindow: true,
+  },
+  {
+    name: 'channel-menu',
+    path: ({ channelId }) => `/channels/${channelId}`,
+    act: inOrder(press('app.more'), ({ page }) => page.getByRole('menu').waitFor()),
+    isWindow: true,
+  },
+  {
     name: 'channel-proof',
     path: ({ channelId }) => `/channels/${channelId}?tab=settings`,
     act: inOrder(showKey, dialogOpens),
@@ -101,7 +113,7 @@ export const gatewayStates: readonly PanelState[] = [
   {
     name: 'channel-delete',
     path: ({ channelId }) => `/channels/${channelId}`,
-    act: inOrder(press('app.delete'), dialogOpens),
+    act: fromMenu('channels.deleteAction'),
   },
   { name: 'channel-missing', path: '/channels/999' },
 

@@ -50,3 +50,13 @@ export const inOrder =
   };
 
 export const dialogOpens: Step = ({ page }) => page.getByRole('dialog').last().waitFor();
+
+/** Presses an entry of the page's menu, which asks first. */
+export const fromMenu =
+  (key: TextKey): Step =>
+  async (scene) => {
+    const { page, text } = scene;
+    await page.getByRole('button', { name: text('app.more'), exact: true }).click();
+    await page.getByRole('menuitem', { name: text(key), exact: true }).click();
+    await dialogOpens(scene);
+  };

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -8,10 +8,17 @@ import { roles, useRole } from '../../session/roles.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
+import { SaveBar } from '../../ui/form/save-bar.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { type ChannelValues, findPlugin, type PluginChoice, sendsKeyElsewhere } from './channel-form-values.ts';
+import {
+  type ChannelValues,
+  findPlugin,
+  type PluginChoice,
+  sendsKeyElsewhere,
+  toFormValues,
+} from './channel-form-values.ts';
 import { KeyInput, MappingInput, PluginSelect } from './channel-inputs.tsx';
 import { ChannelLimits } from './channel-limits.tsx';
 import { ChannelNetwork } from './channel-network.tsx';
@@ -24,8 +31,7 @@ type ChannelFormProps = {
   stored: Channel | null;
   /** The stored keys, each of which is changed by itself. */
   keys?: ReactNode;
-  submitLabel: string;
-  /** Shown beside the save button. */
+  /** The buttons of a new channel. */
   actions?: ReactNode;
 };
 
@@ -34,7 +40,7 @@ const helpWithAddress = (source: string, plugin: PluginChoice | undefined): Text
   source === '' ? 'channels.addressLater' : plugin?.base_url ? 'channels.addressHelp' : 'channels.addressHelpNone';
 
 /** All fields of a channel. Rarely used ones are collapsed. */
-export function ChannelForm({ form, choices, stored, keys, submitLabel, actions }: ChannelFormProps) {
+export function ChannelForm({ form, choices, stored, keys, actions }: ChannelFormProps) {
   const { t } = useTranslation();
   const { values } = form;
   const role = useRole();
@@ -133,7 +139,6 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
     // Submits of dialogs inside `keys` bubble up here and are ignored.
     <form onSubmit={(event) => event.target === event.currentTarget && form.submit(event)} noValidate>
       <Stack gap="lg">
-        {form.error !== null && <ErrorNotice error={form.error} />}
         <Section heading={t('channels.connection')}>
           <PluginSelect
             choices={choices}
@@ -213,19 +218,17 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
         ) : (
           advanced
         )}
-
-        <Group
-          justify="flex-end"
-          gap="sm"
-          className={classes.save}
-          data-dirty={(stored !== null && form.isDirty) || undefined}
-        >
-          {actions}
-          <Button type="submit" loading={form.isPending} disabled={stored !== null && !form.isDirty}>
-            {submitLabel}
-          </Button>
-        </Group>
+        {stored === null && form.error !== null && <ErrorNotice error={form.error} />}
+        {actions}
       </Stack>
+      {stored !== null && (
+        <SaveBar
+          count={form.changed}
+          isPending={form.isPending}
+          error={form.error}
+          onDiscard={() => form.reset(toFormValues(stored))}
+        />
+      )}
     </form>
   );
 }

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Group, Menu, Stack, Text } from '@mantine/core';
 import { IconCheck, IconCircle, IconFileDescription, IconTrash } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -12,6 +12,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/links.tsx';
+import { MoreMenu } from '../../ui/page/more-menu.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { Section } from '../../ui/page/section.tsx';
@@ -90,15 +91,15 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
           >
             {t('case.open')}
           </Button>
-          <Button
-            variant="light"
-            color="red"
-            leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
-            loading={remove.isPending}
-            onClick={() => void remove.confirmAndDelete()}
-          >
-            {t('app.delete')}
-          </Button>
+          <MoreMenu isPending={remove.isPending}>
+            <Menu.Item
+              color="red"
+              leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
+              onClick={() => void remove.confirmAndDelete()}
+            >
+              {t('channels.deleteAction')}
+            </Menu.Item>
+          </MoreMenu>
         </>
       }
     >
@@ -159,16 +160,6 @@ function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelC
       stored={channel}
       keys={
         <ChannelCredentials channel={channel} plugin={findPlugin(choices, toFormValues(channel).task_plugin_key)} />
-      }
-      submitLabel={t('app.save')}
-      actions={
-        form.isDirty && (
-          <Group>
-            <Button variant="default" disabled={form.isPending} onClick={() => form.reset(toFormValues(channel))}>
-              {t('channels.discard')}
-            </Button>
-          </Group>
-        )
       }
     />
   );

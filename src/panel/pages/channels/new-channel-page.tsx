@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Button, Group } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
@@ -63,11 +63,15 @@ function NewChannel({ choices }: { choices: ChannelChoices }) {
       form={form}
       choices={choices}
       stored={null}
-      submitLabel={t('channels.add')}
       actions={
-        <Button component={Link} to="/channels" variant="default">
-          {t('app.cancel')}
-        </Button>
+        <Group justify="flex-end" gap="sm">
+          <Button component={Link} to="/channels" variant="default">
+            {t('app.cancel')}
+          </Button>
+          <Button type="submit" loading={form.isPending}>
+            {t('channels.add')}
+          </Button>
+        </Group>
       }
     />
   );

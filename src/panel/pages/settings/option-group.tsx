@@ -13,6 +13,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { SaveBar } from '../../ui/form/save-bar.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { PriceReplay } from '../prices/price-replay.tsx';
@@ -171,21 +172,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
             </Section>
           )}
         </Stack>
-        {count > 0 && (
-          <div className={classes.bar}>
-            <Text size="sm" aria-live="polite">
-              {t('settings.dirty', { count })}
-            </Text>
-            <Group gap="sm">
-              <Button variant="default" disabled={drafts.isPending} onClick={drafts.discard}>
-                {t('confirm.discard')}
-              </Button>
-              <Button type="submit" loading={drafts.isPending}>
-                {t('settings.save')}
-              </Button>
-            </Group>
-          </div>
-        )}
+        <SaveBar count={count} isPending={drafts.isPending} onDiscard={drafts.discard} />
       </form>
       {trial !== undefined && (
         <OptionTrial

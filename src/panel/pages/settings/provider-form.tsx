@@ -23,6 +23,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { LocalAddressNotice } from '../../ui/display/local-address-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
+import { SaveBar } from '../../ui/form/save-bar.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/page.tsx';
@@ -103,7 +104,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
-        {isInUse ? (
+        {isInUse && (
           <Alert color="yellow" variant="light" icon={<IconAlertTriangle size={20} stroke={1.6} aria-hidden="true" />}>
             <Text size="sm" mb="sm">
               {t('settings.forceHelp')}
@@ -114,8 +115,6 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
               onChange={(event) => setForce(event.currentTarget.checked)}
             />
           </Alert>
-        ) : (
-          form.error !== null && <ErrorNotice error={form.error} />
         )}
         {stored?.secret_unreadable === true && (
           <Alert color="red" variant="light">
@@ -222,17 +221,28 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
             </Stack>
           </Collapsible>
         </Section>
-        <Group justify="flex-end">
-          <Button
-            type="submit"
-            loading={form.isPending}
-            disabled={(stored !== null && !form.isDirty) || (isInUse && !force)}
-          >
-            {t(stored === null ? 'providers.create' : 'app.save')}
-          </Button>
-        </Group>
-        {stored !== null && <ProviderTrial id={stored.id} isDirty={form.isDirty} />}
+        {stored === null ? (
+          <>
+            {form.error !== null && <ErrorNotice error={form.error} />}
+            <Group justify="flex-end">
+              <Button type="submit" loading={form.isPending}>
+                {t('providers.create')}
+              </Button>
+            </Group>
+          </>
+        ) : (
+          <ProviderTrial id={stored.id} isDirty={form.isDirty} />
+        )}
       </Stack>
+      {stored !== null && (
+        <SaveBar
+          count={form.changed}
+          isPending={form.isPending}
+          isBlocked={isInUse && !force}
+          error={isInUse ? null : form.error}
+          onDiscard={() => form.reset(toFormValues(stored))}
+        />
+      )}
     </form>
   );
 }

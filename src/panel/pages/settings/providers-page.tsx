@@ -1,4 +1,4 @@
-import { Anchor, Button, Stack, Text } from '@mantine/core';
+import { Button, Menu, Stack, Text } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -13,8 +13,9 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { BackLink } from '../../ui/page/links.tsx';
-import { Page, useScopedNavigate } from '../../ui/page/page.tsx';
+import { BackLink, NameLink } from '../../ui/page/links.tsx';
+import { MoreMenu } from '../../ui/page/more-menu.tsx';
+import { useScopedNavigate } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
@@ -41,9 +42,7 @@ export function ProvidersPage() {
       heading: t('providers.name'),
       render: ({ id, name, slug }) => (
         <div>
-          <Anchor component={Link} to={`/settings/providers/${id}`} fw={550}>
-            {name}
-          </Anchor>
+          <NameLink to={`/settings/providers/${id}`}>{name}</NameLink>
           <Text size="xs" c="dimmed">
             {slug}
           </Text>
@@ -103,12 +102,12 @@ export function ProviderPage() {
     keepPrevious: false,
   });
   return (
-    <Page
+    <SettingsFrame
+      current="providers"
       heading={isNew ? t('providers.new') : (provider.data?.name ?? t('providers.one'))}
       intro={t('providers.pageIntro')}
       back={<BackLink to="/settings/providers">{t('settings.providers')}</BackLink>}
       actions={provider.data !== undefined && <DeleteProvider provider={provider.data} />}
-      narrow
     >
       {isNew ? (
         <ProviderForm stored={null} />
@@ -126,7 +125,7 @@ export function ProviderPage() {
           {(stored) => <ProviderForm key={stored.id} stored={stored} />}
         </QueryResult>
       )}
-    </Page>
+    </SettingsFrame>
   );
 }
 
@@ -160,15 +159,15 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
   };
   return (
     <Stack gap="sm" align="flex-end">
-      <Button
-        variant="light"
-        color="red"
-        leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
-        loading={change.isPending}
-        onClick={() => void ask()}
-      >
-        {t('app.delete')}
-      </Button>
+      <MoreMenu isPending={change.isPending}>
+        <Menu.Item
+          color="red"
+          leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
+          onClick={() => void ask()}
+        >
+          {t('providers.delete')}
+        </Menu.Item>
+      </MoreMenu>
       {isInUse && (
         <Text size="sm" role="alert" ta="end" maw={360}>
           {t('providers.inUseBy', { count: identities, shown: format.number(identities) })}

@@ -127,11 +127,16 @@ function SearchResults({ options, searchText }: { options: readonly Option[]; se
 type SettingsFrameProps = {
   /** The current group; null for search results. */
   current: string | null;
+  /** What a page inside of a group says of itself, as in `Page`. */
+  heading?: string;
+  intro?: string;
+  back?: ReactNode;
+  actions?: ReactNode;
   children: ReactNode;
 };
 
 /** A list of the groups (a select on a phone) and a search over all options. */
-export function SettingsFrame({ current, children }: SettingsFrameProps) {
+export function SettingsFrame({ current, children, ...page }: SettingsFrameProps) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   const [params] = useSearchParams();
@@ -175,9 +180,9 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
   };
 
   return (
-    <Page heading={t('nav.settings')} intro={t('settings.intro')}>
+    <Page heading={t('nav.settings')} intro={t('settings.intro')} {...page}>
       <div className={classes.frame}>
-        <div ref={side} className={classes.side}>
+        <div ref={side} className={classes.side} data-inner={page.heading !== undefined || undefined}>
           <search>
             <form
               onSubmit={(event) => {

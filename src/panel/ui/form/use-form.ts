@@ -28,7 +28,8 @@ export type Focusable = { focus(options?: FocusOptions): void };
 
 export type Form<Values> = {
   values: Values;
-  /** Whether the values differ from the original ones. */
+  /** How many fields differ from the original ones, and whether any does. */
+  changed: number;
   isDirty: boolean;
   isPending: boolean;
   /** The server's error until an edit, if no field shows it. */
@@ -141,7 +142,8 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     focusFirstRefused();
   }, [change.error]);
 
-  const isDirty = fields.some((field) => JSON.stringify(values[field]) !== JSON.stringify(original[field]));
+  const changed = fields.filter((field) => JSON.stringify(values[field]) !== JSON.stringify(original[field])).length;
+  const isDirty = changed > 0;
   // What is being saved is not lost when the page is left on success.
   useUnsavedChanges(
     () => isDirty && (sent.current === null || JSON.stringify(values) !== JSON.stringify(sent.current)),
@@ -150,6 +152,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
 
   return {
     values,
+    changed,
     isDirty,
     isPending: change.isPending,
     error: general.error,
