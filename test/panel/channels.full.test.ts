@@ -22,7 +22,9 @@ import { holdResponse } from './hold-response.ts';
 let vendor: VendorProcess;
 const { origin, root, openAs, sharedRootPage } = usePanel(async (admin) => {
   vendor = await startVendor();
-  await admin.createChannel(vendor.url, { name: 'First channel', priority: 7, groups: ['default', 'vip'] });
+  await admin.createChannel(vendor.url, {
+    ...{ name: 'First channel', priority: 7, groups: ['default', 'vip'], limits: { max_running: 4 } },
+  });
   await admin.createUser({ username: 'ada', role: 10 });
 });
 afterAll(() => vendor?.stop());
@@ -46,8 +48,9 @@ describe('the list', () => {
     for (const text of [
       'Demo vendor',
       'demo-video, demo-video-pro',
-      'default, vip',
+      'Groups: default, vip',
       'Priority 7 · weight 1',
+      '0 of 4',
       '$0.00',
     ]) {
       await row.getByText(text, { exact: true }).waitFor();
@@ -73,7 +76,16 @@ describe('the list', () => {
     await search.fill('');
     await row.waitFor();
     await waitForFocus(search);
+    const statuses = page.getByRole('radiogroup', { name: 'Status' });
+    await statuses.getByText('Disabled', { exact: true }).click();
+    await waitForText(page, 'No matches');
+    await statuses.getByText('All', { exact: true }).click();
+    await row.waitFor();
     expect(await findPageIssues(page)).toEqual([]);
+
+    await page.setViewportSize(screens.phone);
+    for (const text of ['Demo vendor', 'Priority 7', '0 of 4 slots']) await row.getByText(text).waitFor();
+    await page.setViewportSize(screens.desktop);
   });
 });
 

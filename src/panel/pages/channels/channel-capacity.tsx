@@ -226,7 +226,7 @@ function CapacityDetails({ channel }: { channel: Channel }) {
 }
 
 /** "3 of 5" with a bar, or "3" where the limit is not known. */
-function Slots({ capacity: { running, abandoned, limit } }: { capacity: ModelCapacity }) {
+export function Slots({ capacity: { running, abandoned, limit } }: { capacity: ModelCapacity }) {
   const { t } = useTranslation();
   const format = useFormat();
   const taken = running + abandoned;

@@ -19,7 +19,6 @@ import { FormDialog } from '../../ui/form/form-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useSecurityProof } from '../../ui/security-proof/security-proof.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
-import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { isResting } from './channel-capacity.tsx';
 import type { PluginChoice } from './channel-form-values.ts';
 import classes from './channels.module.css';
@@ -76,9 +75,6 @@ export function ChannelCredentials({ channel, plugin }: ChannelCredentialsProps)
         columns={columns}
         rows={channel.credentials}
         rowKey={({ id }) => String(id)}
-        brief={(credential) => (
-          <KeyBrief channel={channel} shown={shown} credential={credential} onEdit={() => setEdited(credential)} />
-        )}
       />
       {shown.error !== null && <ErrorNotice error={shown.error} />}
       {shown.key !== null && (
@@ -151,7 +147,9 @@ function useColumns({ channel, shown, onEdit }: ColumnsInput): Column<Credential
       heading: t('channels.key'),
       render: ({ label, key_hint: hint }) => (
         <>
-          {nameKey({ label, key_hint: hint }, t)}
+          <Text span inherit fw={550}>
+            {nameKey({ label, key_hint: hint }, t)}
+          </Text>
           {label !== '' && hint !== '' && (
             <Text size="xs" c="dimmed">
               {t('channels.keyEnds', { hint })}
@@ -269,29 +267,6 @@ function KeyStatus({ channel, credential }: { channel: Channel; credential: Cred
 }
 
 type KeyActionsProps = Omit<ColumnsInput, 'onEdit'> & { credential: Credential; onEdit(): void };
-
-/** A key for a phone. */
-function KeyBrief(props: KeyActionsProps) {
-  const { t } = useTranslation();
-  const format = useFormat();
-  const { channel, credential } = props;
-  const { label, key_hint: hint, running, used_quota: used, balance } = credential;
-  return (
-    <RowBrief
-      name={nameKey(credential, t)}
-      facts={[
-        label === '' || hint === '' ? '' : t('channels.keyEnds', { hint }),
-        `${t('channels.keyRunning')}: ${format.number(running)}`,
-        `${t('channels.keySpend')}: ${format.money(used)}`,
-        balance.usd === null ? '' : `${t('channels.keyBalance')}: ${format.exactMoney(balance.usd * QUOTA_PER_USD)}`,
-      ]}
-      wraps
-      wrapsName
-      state={<KeyStatus channel={channel} credential={credential} />}
-      actions={<KeyActions {...props} />}
-    />
-  );
-}
 
 function KeyActions({ channel, shown, credential, onEdit }: KeyActionsProps) {
   const { t } = useTranslation();

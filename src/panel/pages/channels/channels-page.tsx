@@ -1,4 +1,4 @@
-import { Button, Select, Text } from '@mantine/core';
+import { Button, SegmentedControl, Text } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { Fragment, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -15,6 +15,7 @@ import { NameLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
+import { Slots } from './channel-capacity.tsx';
 import { findPlugin, readSource } from './channel-form-values.ts';
 import { ChannelHours, ChannelRowState, ChannelSwitch } from './channel-status.tsx';
 import classes from './channels.module.css';
@@ -79,15 +80,27 @@ function useColumns(choices: ChannelChoices | undefined, channels: readonly Chan
       ),
     },
     {
+      key: 'capacity',
+      heading: t('channels.slotsInUse'),
+      render: ({ capacity }) => <RowCapacity capacity={capacity} />,
+    },
+    {
       key: 'models',
       heading: t('channels.models'),
-      render: ({ models }) => <Models models={models} />,
+      render: ({ models, groups }) => (
+        <>
+          <Models models={models} />
+          <Text size="xs" c="dimmed" className={classes.models ?? ''}>
+            {t('channels.groups')}: {groups.join(', ')}
+          </Text>
+        </>
+      ),
     },
-    { key: 'groups', minor: true, heading: t('channels.groups'), render: ({ groups }) => groups.join(', ') },
     {
       key: 'spend',
       heading: t('channels.spend'),
       numeric: true,
+      minor: true,
       render: ({ used_quota: used }) => spent(used),
     },
   ];
@@ -128,18 +141,39 @@ function ChannelName({ channel, choices }: ChannelNameProps) {
   );
 }
 
+/** The slots of an account that tasks hold, and how many tasks wait for one. */
+function RowCapacity({ capacity }: Pick<Channel, 'capacity'>) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <>
+      <Slots capacity={capacity} />
+      {capacity.waiting > 0 && (
+        <Text size="xs" c="dimmed">
+          {t('channels.waiting')}: {format.number(capacity.waiting)}
+        </Text>
+      )}
+    </>
+  );
+}
+
 function ChannelBrief({ channel, choices }: ChannelNameProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const { vendor, icon } = useVendor({ channel, choices });
+  const { running, abandoned, limit } = channel.capacity;
+  const slots = { taken: format.number(running + abandoned), limit: format.number(limit ?? 0) };
   return (
     <RowBrief
       icon={icon}
       name={channel.name}
       to={`/channels/${channel.id}`}
       state={<ChannelRowState channel={channel} />}
-      facts={[
+      facts={[]}
+      detail={[
         vendor,
+        `${t('channels.priority')} ${format.number(channel.priority)}`,
+        limit === null ? '' : t('channels.slotsOf', slots),
         channel.used_quota === 0 ? '' : t('channels.charged', { amount: format.money(channel.used_quota) }),
       ]}
       wraps
@@ -179,13 +213,14 @@ function ChannelFilters({ filters }: { filters: Filters<(typeof channelFilterNam
   const search = useDebouncedFilter(values.keyword, (text) => set('keyword', text));
   return (
     <FilterBar
-      search={<SearchField label={t('app.search')} placeholder={t('channels.search')} maxLength={100} {...search} />}
+      search={
+        <SearchField aria-label={t('app.search')} placeholder={t('channels.search')} maxLength={100} {...search} />
+      }
     >
-      <Select
-        label={t('tasks.status')}
-        allowDeselect={false}
+      <SegmentedControl
+        aria-label={t('tasks.status')}
         value={values.status}
-        onChange={(status) => set('status', status ?? '')}
+        onChange={(status) => set('status', status)}
         data={[
           { value: '', label: t('app.all') },
           { value: String(channelStatus.enabled), label: t('channels.filter.on') },

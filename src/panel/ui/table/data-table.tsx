@@ -16,7 +16,7 @@ export type Column<Row> = {
   numeric?: boolean;
   /** Buttons at the end of the row; the heading is for screen readers only. */
   actions?: boolean;
-  /** Shown only where the table is wide, as on a desktop: what the row's page says too. */
+  /** Left out where columns are narrow, as on a tablet: what the row's page says too. */
   minor?: boolean;
   /** A long text, which is given room and is cut in a dense table. */
   wide?: boolean;
