@@ -67,6 +67,11 @@ test('samples fit what a model makes: by its protocol, its name, and what its pl
   expect(['eleven_v3', 'eleven_text_to_sound_v2', 'gpt-4o-mini-tts'].map((name) => findMedium(offerFor(name)))).toEqual(
     ['speech', 'sound', 'speech'],
   );
+  expect(['grok-imagine-image', 'grok-imagine-video', 'fal/audio'].map((name) => findMedium(offerFor(name)))).toEqual([
+    'image',
+    'video',
+    'sound',
+  ]);
   expect(findMedium(offerFor('gen4_image', {}, { facts: { seconds: 5, images: 0 } }))).toBe('image');
   expect(findMedium(offerFor('our-singer', {}, { facts: { songs: 1, seconds: 180 } }))).toBe('music');
   expect(findMedium(offerFor('our-reader', {}, { facts: { characters: 80, seconds: 0 } }))).toBe('speech');

@@ -75,6 +75,9 @@ describe('plugins', () => {
       const pictures = [...document.querySelectorAll<HTMLImageElement>('td img, th img')];
       return pictures.length >= 9 && pictures.every(({ complete, naturalWidth }) => complete && naturalWidth > 0);
     });
+    await page.getByRole('radiogroup', { name: 'What it makes' }).getByText('Audio', { exact: true }).click();
+    await row.waitFor({ state: 'detached' });
+    await page.getByRole('row', { name: /ElevenLabs/ }).waitFor();
   });
 
   test('an upload without a file, an invalid one and a valid one', async () => {

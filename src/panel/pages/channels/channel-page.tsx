@@ -9,6 +9,7 @@ import { useApiMutation, useApiQuery, useLocalisedQuery, useReadAhead } from '..
 import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/links.tsx';
@@ -78,6 +79,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
     <Page
       heading={channel.name}
       intro={t('channels.madeOf', { id: channel.id, plugin: plugin?.name ?? t('channels.relay') })}
+      icon={<PluginIcon name={plugin?.name ?? 'API'} icon={plugin?.icon} size={40} />}
       back={<BackLink to="/channels">{t('nav.channels')}</BackLink>}
       actions={
         <>

@@ -17,6 +17,7 @@ import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts
 import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
 import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
@@ -138,6 +139,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
     <Page
       heading={name}
       {...(description === '' ? {} : { intro: description })}
+      icon={<PluginIcon name={name} icon={plugin.icon} path={plugin.icon_url} size={40} />}
       mark={<Mark name={name} pluginKey={plugin.key} version={version} />}
       back={<BackLink to="/marketplace">{t('nav.marketplace')}</BackLink>}
       actions={

@@ -18,8 +18,9 @@ const words: readonly (readonly [RegExp, Medium])[] = [
   [/sound|sfx|foley/, 'sound'],
   [/music|song|suno|lyria/, 'music'],
   [/tts|speech|voice|eleven/, 'speech'],
-  [/imag|flux|photo/, 'image'],
+  [/image|flux|photo/, 'image'],
   [/video|veo|sora|kling|t2v|i2v/, 'video'],
+  [/audio/, 'sound'],
 ];
 
 /**

@@ -17,6 +17,7 @@ import { PluginPriceTable } from '../prices/plugin-prices-page.tsx';
 import { DryRunTab } from './dry-run-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
 import { PluginErrorList } from './plugin-errors.tsx';
+import { PluginLogo } from './plugin-logo.tsx';
 import { hasPrices, pluginPath, pluginPricesPath } from './plugin-paths.ts';
 import { nameBuiltIn, PluginSwitch } from './plugin-state.tsx';
 import { VersionsTab } from './versions-tab.tsx';
@@ -41,6 +42,7 @@ export function PluginPage() {
     <Page
       heading={isMissing ? t('plugins.plugin') : (plugin?.meta?.name ?? key)}
       {...(description === '' ? {} : { intro: description })}
+      icon={plugin && <PluginLogo plugin={plugin} size={40} />}
       back={<BackLink to="/plugins">{t('nav.plugins')}</BackLink>}
       actions={plugin !== undefined && <PluginSwitch plugin={plugin} label={t('plugins.switch')} />}
     >

@@ -1,21 +1,23 @@
-import { Alert, Anchor, Button, Text, Title } from '@mantine/core';
-import { IconAlertTriangle, IconBuildingStore, IconUpload } from '@tabler/icons-react';
+import { ActionIcon, Alert, Anchor, Button, SegmentedControl, Text, Title } from '@mantine/core';
+import { IconAlertTriangle, IconBuildingStore, IconPlus, IconUpload } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginRuntime, PluginSummary } from '../../api/types.ts';
-import { localise } from '../../i18n/texts.ts';
+import { localise, type TextKey } from '../../i18n/texts.ts';
 import { useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
-import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
+import { NoMatches } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { SearchField } from '../../ui/form/filter-bar.tsx';
+import { FilterBar, SearchField } from '../../ui/form/filter-bar.tsx';
 import { NameLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, PlainTable, TableSkeleton } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
-import { iconPath, newChannelPath } from './plugin-paths.ts';
+import { findKinds, type PluginKind, pluginKinds } from './plugin-kinds.ts';
+import { PluginLogo } from './plugin-logo.tsx';
+import { newChannelPath } from './plugin-paths.ts';
 import { PluginState, PluginStateWord, PluginSwitch } from './plugin-state.tsx';
 import classes from './plugins.module.css';
 import { UploadDialog } from './upload-dialog.tsx';
@@ -26,7 +28,6 @@ export function PluginsPage() {
   const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const runtime = useApiQuery<PluginRuntime>('/api/plugin/task/runtime/status');
   const [isUploading, setUploading] = useState(false);
-  const [query, setQuery] = useState('');
   return (
     <Page
       heading={t('nav.plugins')}
@@ -52,18 +53,7 @@ export function PluginsPage() {
     >
       {runtime.data !== undefined && <RuntimeNotice runtime={runtime.data} />}
       <QueryResult query={plugins} pending={<TableSkeleton rows={8} />}>
-        {(all) => (
-          <>
-            <SearchField
-              aria-label={t('plugins.search')}
-              placeholder={t('plugins.search')}
-              maw={360}
-              value={query}
-              onChange={({ currentTarget }) => setQuery(currentTarget.value)}
-            />
-            <PluginGroups plugins={all.filter((plugin) => hasAll(plugin, query))} />
-          </>
-        )}
+        {(all) => <PluginList plugins={all} />}
       </QueryResult>
       <UploadDialog isOpen={isUploading} onClose={() => setUploading(false)} />
     </Page>
@@ -77,6 +67,64 @@ const hasAll = ({ key, meta }: PluginSummary, query: string): boolean => {
     .split(/\s+/)
     .every((word) => text.includes(word));
 };
+
+const kindTexts = {
+  video: 'models.medium.video',
+  image: 'models.medium.image',
+  audio: 'plugins.audio',
+} as const satisfies Record<PluginKind, TextKey>;
+
+/** All plugins, or those that have the words and make what is asked for. */
+function PluginList({ plugins }: { plugins: readonly PluginSummary[] }) {
+  const { t } = useTranslation();
+  const [query, setQuery] = useState('');
+  const [kind, setKind] = useState<PluginKind | ''>('');
+  const made = pluginKinds.filter((each) => plugins.some((plugin) => findKinds(plugin).has(each)));
+  const found = plugins.filter((plugin) => hasAll(plugin, query) && (kind === '' || findKinds(plugin).has(kind)));
+  const clear = (): void => {
+    setQuery('');
+    setKind('');
+  };
+  return (
+    <div>
+      <FilterBar
+        search={
+          <SearchField
+            aria-label={t('plugins.search')}
+            placeholder={t('plugins.search')}
+            value={query}
+            onChange={({ currentTarget }) => setQuery(currentTarget.value)}
+          />
+        }
+      >
+        {made.length > 1 && (
+          <SegmentedControl
+            aria-label={t('models.medium')}
+            value={kind}
+            onChange={(value) => setKind(value as PluginKind | '')}
+            data={[
+              { value: '', label: t('models.medium.all') },
+              ...made.map((each) => ({ value: each, label: t(kindTexts[each]) })),
+            ]}
+          />
+        )}
+      </FilterBar>
+      {found.length === 0 ? (
+        <NoMatches
+          text={t('plugins.noMatch')}
+          onClear={clear}
+          others={
+            <Button component={Link} to="/marketplace">
+              {t('plugins.browse')}
+            </Button>
+          }
+        />
+      ) : (
+        <PluginGroups plugins={found} />
+      )}
+    </div>
+  );
+}
 
 /** Shows plugins that channels use before the many that ship. */
 function PluginGroups({ plugins }: { plugins: readonly PluginSummary[] }) {
@@ -154,9 +202,12 @@ function PluginRows({ label, plugins }: { label: string; plugins: readonly Plugi
             )}
           </>
         ) : (
-          <Anchor component={Link} to={newChannelPath(key)} size="sm">
-            {t('channels.add')}
-          </Anchor>
+          <span className={classes.add}>
+            <span>{format.number(0)}</span>
+            <Anchor component={Link} to={newChannelPath(key)} size="sm">
+              {t('channels.add')}
+            </Anchor>
+          </span>
         ),
     },
     {
@@ -179,13 +230,13 @@ function PluginRows({ label, plugins }: { label: string; plugins: readonly Plugi
 function PluginBrief({ plugin }: { plugin: PluginSummary }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  const { meta, key, has_icon: hasIcon, channel_count: channels } = plugin;
+  const { meta, key, channel_count: channels } = plugin;
   const name = meta?.name ?? key;
   const models = (plugin.narrowed_models ?? meta?.models ?? []).length;
   const isRegistered = plugin.runtime_status === 'registered';
   return (
     <RowBrief
-      icon={<PluginIcon name={name} icon={meta?.icon} path={hasIcon ? iconPath(key) : undefined} />}
+      icon={<PluginLogo plugin={plugin} />}
       name={name}
       to={`/plugins/${encodeURIComponent(key)}`}
       state={isRegistered ? undefined : <PluginStateWord plugin={plugin} />}
@@ -205,16 +256,16 @@ function PluginBrief({ plugin }: { plugin: PluginSummary }) {
         channels > 0 || !isRegistered ? (
           <PluginSwitch plugin={plugin} />
         ) : (
-          <Button
+          <ActionIcon
             component={Link}
             to={newChannelPath(key)}
             variant="subtle"
-            size="xs"
-            px={10}
-            aria-label={`${t('plugins.addShort')}: ${name}`}
+            color="gray"
+            size={44}
+            aria-label={`${t('channels.add')}: ${name}`}
           >
-            {t('plugins.addShort')}
-          </Button>
+            <IconPlus size={18} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
         )
       }
     />
@@ -230,11 +281,11 @@ function withoutName(description: string, name: string): string {
 
 function PluginName({ plugin }: { plugin: PluginSummary }) {
   const { i18n } = useTranslation();
-  const { meta, key, has_icon: hasIcon } = plugin;
+  const { meta, key } = plugin;
   const name = meta?.name ?? key;
   return (
     <div className={classes.name}>
-      <PluginIcon name={name} icon={meta?.icon} path={hasIcon ? iconPath(key) : undefined} />
+      <PluginLogo plugin={plugin} />
       <div className={classes.nameText}>
         <NameLink to={`/plugins/${encodeURIComponent(key)}`}>{name}</NameLink>
         <Text size="xs" c="dimmed" lineClamp={1}>

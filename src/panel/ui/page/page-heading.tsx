@@ -7,6 +7,8 @@ type PageHeadingProps = {
   title: string;
   heading: string;
   intro?: ReactNode;
+  /** Before the heading, such as a vendor's logo. */
+  icon?: ReactNode;
   /** Beside the heading, such as a status. */
   mark?: ReactNode;
   /** Focuses the heading, for pages whose first field should not take the focus. */
@@ -17,7 +19,7 @@ type PageHeadingProps = {
 const hyphenated = /(\S+-\S+)/;
 
 /** A page's main heading, and the title of the browser tab. */
-export function PageHeading({ title, heading, intro, mark, focus = false }: PageHeadingProps) {
+export function PageHeading({ title, heading, intro, icon, mark, focus = false }: PageHeadingProps) {
   const gateway = useGatewayName();
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -26,21 +28,31 @@ export function PageHeading({ title, heading, intro, mark, focus = false }: Page
   useEffect(() => {
     if (focus) ref.current?.focus();
   }, [focus]);
+  const named = (
+    <Title order={1} fz={30} lh={1.2} tabIndex={-1} ref={ref} style={{ overflowWrap: 'anywhere' }}>
+      {heading.split(hyphenated).map((part, index) =>
+        // A name is not broken at its hyphens, unless it is wider than the page.
+        index % 2 === 0 ? (
+          part
+        ) : (
+          <span key={index} style={{ display: 'inline-block' }}>
+            {part}
+          </span>
+        ),
+      )}
+    </Title>
+  );
   return (
     <div>
-      <Group gap="md" align="baseline">
-        <Title order={1} fz={30} lh={1.2} tabIndex={-1} ref={ref} style={{ overflowWrap: 'anywhere' }}>
-          {heading.split(hyphenated).map((part, index) =>
-            // A name is not broken at its hyphens, unless it is wider than the page.
-            index % 2 === 0 ? (
-              part
-            ) : (
-              <span key={index} style={{ display: 'inline-block' }}>
-                {part}
-              </span>
-            ),
-          )}
-        </Title>
+      <Group gap="md" align={icon === undefined ? 'baseline' : 'center'}>
+        {icon === undefined ? (
+          named
+        ) : (
+          <Group gap={14} wrap="nowrap">
+            {icon}
+            {named}
+          </Group>
+        )}
         {mark}
       </Group>
       {intro !== undefined && (

@@ -10,6 +10,8 @@ type PageProps = {
   heading: string;
   title?: string;
   intro?: string;
+  /** Before the heading, such as a vendor's logo. */
+  icon?: ReactNode;
   /** Beside the heading, such as a status. */
   mark?: ReactNode;
   /** The page's main actions, to the right of the heading. */
@@ -25,13 +27,13 @@ type PageProps = {
 
 /** The layout of every page inside the app frame. */
 export function Page({ heading, title = heading, intro, mark, children, ...props }: PageProps) {
-  const { actions, back, longHeading = false, narrow = false } = props;
+  const { actions, back, icon, longHeading = false, narrow = false } = props;
   return (
     <div className={classes.page} data-narrow={narrow || undefined}>
       <Stack gap={10}>
         {back}
         <div className={classes.top} data-long={longHeading || undefined}>
-          <PageHeading title={title} heading={heading} mark={mark} focus />
+          <PageHeading title={title} heading={heading} icon={icon} mark={mark} focus />
           {intro !== undefined && (
             <Text c="dimmed" lh={1.55} className={classes.intro}>
               {intro}
