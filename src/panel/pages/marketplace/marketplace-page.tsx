@@ -84,19 +84,7 @@ export function MarketplacePage() {
             />
           ) : (
             <Stack gap={36}>
-              {isCutOff(sources) && (
-                <Alert color="red" variant="light" role="alert">
-                  <div className={classes.failed}>
-                    {t(sources.every(isUnresolved) ? 'market.allUnresolved' : 'market.allFailed')}
-                    <Group gap="xs">
-                      <RetryButton refresh={refresh} />
-                      <Button size="xs" variant="default" onClick={() => setUploading(true)}>
-                        {t('plugins.upload')}
-                      </Button>
-                    </Group>
-                  </div>
-                </Alert>
-              )}
+              {isCutOff(sources) && <CutOff sources={sources} refresh={refresh} onUpload={() => setUploading(true)} />}
               {sources.filter(isWorthShowing).map((offer) => (
                 <SourceSection
                   key={offer.source.name}
@@ -133,6 +121,34 @@ const isWorthShowing = (offer: MarketplaceSource, _: number, sources: readonly M
   !isCutOff(sources) || !isUnresolved(offer) || offer.plugins.length + offer.revoked.length + offer.skipped.length > 0;
 
 type Refresh = { mutate(): void; isPending: boolean };
+
+type CutOffProps = { sources: readonly MarketplaceSource[]; refresh: Refresh; onUpload(): void };
+
+/** Nothing can be offered: why, and what can be done without it. */
+function CutOff({ sources, refresh, onUpload }: CutOffProps) {
+  const { t } = useTranslation();
+  return (
+    <div role="alert">
+      <EmptyState
+        heading={t('market.cutOff')}
+        text={`${t(sources.every(isUnresolved) ? 'market.allUnresolved' : 'market.allFailed')} ${t('market.cutOffText')}`}
+        action={
+          <Group gap="sm" justify="center">
+            <Button loading={refresh.isPending} onClick={() => refresh.mutate()}>
+              {t('app.retry')}
+            </Button>
+            <Button variant="default" onClick={onUpload}>
+              {t('plugins.upload')}
+            </Button>
+            <Button component={Link} to="/plugins" variant="default">
+              {t('market.viewPlugins')}
+            </Button>
+          </Group>
+        }
+      />
+    </div>
+  );
+}
 
 function RetryButton({ refresh }: { refresh: Refresh }) {
   const { t } = useTranslation();
@@ -240,6 +256,9 @@ function SkippedEntries({ skipped }: { skipped: MarketplaceSource['skipped'] }) 
   );
 }
 
+/** The models that an entry names. */
+const mostModels = 4;
+
 function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source: string }) {
   const { t, i18n } = useTranslation();
   const { key, name, description, icon, icon_url: picture, models, latest, offered, versions, state, website } = plugin;
@@ -247,10 +266,8 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
   const refused = versions.filter(({ taken }) => taken === false);
   const needs = refused.flatMap((version) => version.needs);
   const says = localise(description, i18n.language);
-  const facts = [
-    ...(models.length > 0 ? [t('market.modelCount', { count: models.length }), models.join(', ')] : []),
-    ...(website === null ? [] : [new URL(website).host]),
-  ];
+  const shown = models.slice(0, models.length > mostModels + 1 ? mostModels : undefined);
+  const rest = models.length - shown.length;
   return (
     <li className={classes.offer}>
       <PluginIcon name={name} icon={icon} path={picture} size={44} />
@@ -260,14 +277,22 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
           <Text size="sm" c="dimmed" component="span">
             {offered ?? latest}
           </Text>
-          {state !== 'not_installed' && <MarketState state={state} version={offered ?? latest} />}
+          <MarketState state={state} version={offered ?? latest} />
         </div>
         <Text size="sm" lineClamp={2} lh={1.5} {...(says === '' ? { c: 'dimmed' } : {})}>
           {says || t('market.noDescription')}
         </Text>
-        {facts.length > 0 && (
-          <Text size="xs" c="dimmed" lineClamp={1} mt={4}>
-            {facts.join(' · ')}
+        {shown.length > 0 && (
+          <ul className={classes.models} aria-label={t('plugins.models')}>
+            {shown.map((model) => (
+              <li key={model}>{model}</li>
+            ))}
+            {rest > 0 && <li data-rest>{t('rows.more', { count: rest })}</li>}
+          </ul>
+        )}
+        {website !== null && (
+          <Text size="xs" c="dimmed" mt={4}>
+            {new URL(website).host}
           </Text>
         )}
         {refused.length > 0 && (
