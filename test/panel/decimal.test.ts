@@ -116,7 +116,9 @@ test('thousands are in groups as the language writes them, and what is no such n
     ...['1,234.50', '-2,500', '999', '0.0001234', '', 'ten'],
   ]);
   expect(groupThousands('1234,5', 'de')).toBe('1.234,5');
-  expect(['2.5', '0,1', '2', '2.50', '0.026', ''].map(padCents)).toEqual(['2.50', '0,10', '2', '2.50', '0.026', '']);
+  const typed = ['2.5', '0,1', '2', '2.50', '0.026', ''];
+  expect(typed.map((text) => padCents(text, 'en'))).toEqual(['2.50', '0,10', '2.00', '2.50', '0.026', '']);
+  expect(padCents('2', 'de')).toBe('2,00');
 });
 
 test('only a decimal that a form keeps is a number, and less than the smallest unit is not a quota', () => {

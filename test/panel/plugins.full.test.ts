@@ -243,7 +243,7 @@ describe('prices', () => {
     await dialog.getByLabel('Model', { exact: true }).fill('demo-video-2');
     await dialog.getByText('Replaces the existing price').waitFor({ state: 'detached' });
     await dialog.getByRole('button', { name: 'Cancel' }).click();
-    await page.getByRole('button', { name: 'Edit the price for demo-video' }).click();
+    await page.getByRole('button', { name: 'demo-video', exact: true }).click();
     await dialog.getByLabel('Price in USD', { exact: true }).waitFor();
     expect(await dialog.getByText('Replaces the existing price').count()).toBe(0);
     await dialog.getByRole('button', { name: 'Cancel' }).click();
@@ -259,7 +259,8 @@ describe('prices', () => {
   });
 
   testInFullRun('are deleted after a confirmation', async () => {
-    await page.getByRole('button', { name: 'Delete the price for paper-1?' }).click();
+    await page.getByRole('button', { name: 'Actions for paper-1' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await waitForNotice(page, 'The price for paper-1 was deleted');
   });

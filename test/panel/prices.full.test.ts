@@ -1,7 +1,7 @@
 /** Editing, paging and saving prices. */
 import { expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { heading, usePanel, waitForNotice, waitForText } from './harness.ts';
+import { heading, usePanel, waitForCount, waitForNotice, waitForText } from './harness.ts';
 import { holdResponse } from './hold-response.ts';
 
 /** One more than fits on the first page of the list. */
@@ -34,13 +34,31 @@ test('the back button leaves the list after the last price of a page was deleted
   const page = await visit('/plugins');
   await page.getByRole('navigation').getByRole('link', { name: 'Prices', exact: true }).click();
   await page.getByRole('button', { name: 'Page 2' }).click();
-  await page.getByRole('button', { name: `Delete the price for model-${prices}?` }).click();
+  await page.getByRole('button', { name: `Actions for model-${prices}` }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
   await dialog(page).getByRole('button', { name: 'Delete price' }).click();
   await waitForNotice(page, 'was deleted');
   await dialog(page).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Delete the price for model-01?' }).waitFor();
+  await page.getByRole('button', { name: 'Actions for model-01' }).waitFor();
   await page.goBack();
   await heading(page, 'Plugins').waitFor();
+});
+
+test('the list is searched by model and plugin, and sorted by what a price says', async () => {
+  const page = await visit('/prices');
+  const rows = page.getByRole('table', { name: 'Prices' }).locator('tbody tr');
+  await waitForCount(rows, 20);
+  await page.getByRole('searchbox', { name: 'Search' }).fill('all 07');
+  await waitForCount(rows, 1);
+  expect(await rows.innerText()).toContain('model-07');
+  await page.getByRole('searchbox', { name: 'Search' }).fill('nothing like it');
+  await waitForText(page, 'No prices match this search.');
+  await page.getByRole('button', { name: 'Clear search and filters' }).click();
+  await waitForCount(rows, 20);
+  await panel.root().call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video-pro', expression: '0.1' });
+  await page.goto(`${panel.origin()}/prices?sort=changed`);
+  await rows.first().getByRole('button', { name: 'demo-video-pro', exact: true }).click();
+  await dialog(page).getByRole('heading', { name: 'Edit price for demo-video-pro' }).waitFor();
 });
 
 test('a price being saved keeps its dialog open', async () => {

@@ -62,7 +62,12 @@ export const dialogStates: readonly PanelState[] = [
   {
     name: 'ask-price-delete',
     path: '/prices',
-    act: inOrder(({ page }) => iconIn('main tbody tr:first-child button')(page), dialogOpens),
+    act: inOrder(
+      ({ page }) => iconIn('main tbody tr:first-child button')(page),
+      menuOpens,
+      ({ page, text }) => page.getByRole('menuitem', { name: text('app.delete') }).click(),
+      dialogOpens,
+    ),
   },
   {
     name: 'price-edit',

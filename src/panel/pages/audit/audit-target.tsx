@@ -53,8 +53,10 @@ export function useAuditTarget({ target, detail }: Pick<AuditEntry, 'target' | '
       const [key = '', version = ''] = id.split('@');
       return { name: `${plugins.get(key) ?? key} ${version}`.trim(), path: `/plugins/${encodeURIComponent(key)}` };
     }
-    case 'price':
-      return { name: id.slice(id.indexOf('/') + 1), path: '/prices' };
+    case 'price': {
+      const model = id.slice(id.indexOf('/') + 1);
+      return { name: model, path: `/prices?q=${encodeURIComponent(model)}` };
+    }
     case 'node':
       return { name: readName(detail) || id, path: '/system' };
     default:

@@ -5,22 +5,26 @@ import { useSession } from '../../session/session-context.tsx';
 import { withQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 
-export type PriceList = { page: number; page_size: number; total: number; items: Price[] };
+type PricePage = { page: number; page_size: number; total: number; items: Price[] };
 
 const path = '/api/price';
 /** The API's maximum page size. */
 const pageSize = 100;
 
-/** All prices, read page by page: a price that is not in the list counts as missing. */
-export function useAllPrices(): UseQueryResult<Price[]> {
+/**
+ * All prices, or what `select` makes of them. They are read page by page: a price that is not in
+ * the list counts as missing.
+ */
+export function useAllPrices<T = Price[]>(select?: (prices: Price[]) => T): UseQueryResult<T> {
   const session = useSession();
   return useQuery({
+    ...(select && { select }),
     queryKey: ['api', path, 'all'],
     queryFn: async () => {
       const prices: Price[] = [];
       for (let page = 1; ; page += 1) {
         const query = withQuery(path, { page, page_size: pageSize });
-        const { items, total } = await session.send<PriceList>({ method: 'GET', path: query });
+        const { items, total } = await session.send<PricePage>({ method: 'GET', path: query });
         prices.push(...items);
         if (items.length === 0 || page * pageSize >= total) return prices;
       }

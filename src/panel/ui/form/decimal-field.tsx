@@ -59,7 +59,7 @@ export function DecimalField({
   });
   const unsure = 'fault' in reading || reading.isObvious ? null : amount;
   const isTidied = isGrouped && !isFocused && fault === null && unsure === null;
-  const shown = isTidied ? groupThousands(prefix === undefined ? text : padCents(text), language) : text;
+  const shown = isTidied ? groupThousands(prefix === undefined ? text : padCents(text, language), language) : text;
   // Where an empty field has a meaning, the currency stands beside the words for it.
   const isFixed = prefix !== undefined && zero !== undefined;
   const hint = unsure === null ? said : t('number.readAs', { number: say?.(unsure) ?? format.exact(unsure) });

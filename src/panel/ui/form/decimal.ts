@@ -77,8 +77,11 @@ function toReading(sign: string, { whole, fraction = '', isObvious }: Parts): De
 export const writeDecimal = (decimal: string, language: string): string =>
   decimalPattern.test(decimal) ? decimal.replace('.', readSeparators(language).point) : decimal;
 
-/** A written amount with both digits of its cents: 2.5 is 2.50. */
-export const padCents = (text: string): string => (/^-?\d+[.,]\d$/.test(text) ? `${text}0` : text);
+/** A written amount with both digits of its cents: 2 is 2.00, and 2.5 is 2.50. */
+export function padCents(text: string, language: string): string {
+  if (/^-?\d{1,15}$/.test(text)) return `${text}${readSeparators(language).point}00`;
+  return /^-?\d{1,15}[.,]\d$/.test(text) ? `${text}0` : text;
+}
 
 /** A written number with its thousands in groups; any other text as it is. */
 export function groupThousands(text: string, language: string): string {
@@ -88,7 +91,7 @@ export function groupThousands(text: string, language: string): string {
 
 /** A decimal of US dollars beside a field of such amounts. */
 export const writeDollars = (decimal: string, language: string): string =>
-  `$${groupThousands(padCents(writeDecimal(decimal, language)), language)}`;
+  `$${groupThousands(padCents(writeDecimal(decimal, language), language), language)}`;
 
 /** The decimal of a number, with at most twelve significant digits. */
 export const toDecimal = (value: number): string =>
