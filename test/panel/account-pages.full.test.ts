@@ -96,6 +96,8 @@ describe('password', () => {
     const elsewhere = await signInElsewhere('pia');
     const next = 'another password entirely';
     await button(page, 'Change password').click();
+    await waitForFocus(field(page, 'Current password'));
+    await button(page, 'Change password').click();
     await waitForText(page, 'Enter your current password.');
     await field(page, 'Current password').fill('not my password');
     await field(page, 'New password').fill('short');
@@ -109,7 +111,7 @@ describe('password', () => {
     await field(page, 'Current password').fill(password);
     await button(page, 'Change password').click();
     await waitForNotice(page, 'Password changed. All other devices were signed out.');
-    await waitForValue(field(page, 'Current password'), '');
+    await field(page, 'Current password').waitFor({ state: 'detached' });
     expect(await isTokenValid(elsewhere)).toBe(false);
     // The session continues with the answer's access token, without a refresh.
     await page.getByRole('link', { name: 'Profile' }).first().click();

@@ -57,11 +57,11 @@ async function openAs(username: string, path: string): Promise<Page> {
 }
 
 const account = (name: string) => root().call('GET', `/api/user/${idFor(name)}`);
-const canSignIn = async (username: string): Promise<boolean> => {
+const canSignIn = async (username: string, secret = password): Promise<boolean> => {
   const answer = await fetch(`${gateway().url}/api/user/login`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ username, password }),
+    body: JSON.stringify({ username, password: secret }),
   });
   return answer.status === 200;
 };
@@ -136,10 +136,16 @@ describe('the list', () => {
     await dialog.getByText(/taken/).first().waitFor();
     expect(await dialog.getByLabel('Initial balance').inputValue()).toBe('$2.50');
     await dialog.getByLabel('Username').fill('nina');
+    await dialog.getByRole('button', { name: 'Generate password' }).click();
+    await dialog.getByText('Copy it now. It won’t be shown again.').waitFor();
+    const generated = await dialog.getByLabel(/^Password/).inputValue();
+    expect(generated).toMatch(/^([a-km-np-z2-9]{4}-){4}[a-km-np-z2-9]{4}$/);
+    await dialog.getByRole('button', { name: 'Copy', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Copied' }).waitFor();
     await create.click();
     await heading(page, 'nina').waitFor();
     await page.getByText('$2.50', { exact: true }).waitFor();
-    expect(await canSignIn('nina')).toBe(true);
+    expect(await canSignIn('nina', generated)).toBe(true);
   });
 });
 

@@ -17,7 +17,6 @@ export function AccountMenu() {
   const { bundle } = useSessionSnapshot();
   const signOut = useMutation({ mutationFn: () => session.signOut() });
   if (bundle === null) return null;
-  const role = t(roleTextKey(bundle.user.role));
   const name = bundle.user.display_name || bundle.user.username;
   return (
     <Menu width={240} closeOnItemClick>
@@ -33,10 +32,7 @@ export function AccountMenu() {
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label className={classes.who}>
-          {bundle.user.username}
-          {role.toLowerCase() !== bundle.user.username && <span>{role}</span>}
-        </Menu.Label>
+        <Who known={bundle.user} />
         {signOut.isError && (
           <p className={classes.failed} role="alert">
             {t('home.signOutFailed')}
@@ -63,6 +59,24 @@ export function AccountMenu() {
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
+  );
+}
+
+/** Name, address and role. What the sign-in said is shown until it is read again. */
+function Who({ known }: { known: Pick<User, 'username' | 'display_name' | 'email' | 'role'> }) {
+  const { t } = useTranslation();
+  const { username, display_name: name, email, role } = useApiQuery<User>('/api/user/self').data ?? known;
+  const others = [name === '' || name === username ? '' : username, email ?? ''].filter((text) => text !== '');
+  return (
+    <Menu.Label className={classes.who}>
+      <strong>{name || username}</strong>
+      <span>{t(roleTextKey(role))}</span>
+      {others.map((text) => (
+        <span key={text} className={classes.other}>
+          {text}
+        </span>
+      ))}
+    </Menu.Label>
   );
 }
 

@@ -169,7 +169,7 @@ export const gatewayStates: readonly PanelState[] = [
   {
     name: 'user-password',
     path: ({ userId }) => `/users/${userId}`,
-    act: inOrder(press('users.changePassword'), dialogOpens),
+    act: inOrder(press('users.changePassword'), dialogOpens, press('users.generatePassword')),
   },
   { name: 'user-missing', path: '/users/999' },
 ];

@@ -1,9 +1,9 @@
-import { Anchor, Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Group, PasswordInput, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { GatewayStatus, User } from '../../api/types.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/section.tsx';
 import { validatePassword } from '../accounts/validate-account.ts';
@@ -23,13 +23,27 @@ export function Password({ user, status }: PasswordProps) {
   );
 }
 
+/** A button; the form takes its place. */
 function ChangePassword({ username }: { username: string }) {
+  const { t } = useTranslation();
+  const form = useInlineForm();
+  if (form.isOpen) return <ChangeForm username={username} onDone={form.close} />;
+  return (
+    <Group>
+      <Button variant="default" ref={form.opener} onClick={form.open}>
+        {t('security.password.change')}
+      </Button>
+    </Group>
+  );
+}
+
+function ChangeForm({ username, onDone }: { username: string; onDone(): void }) {
   const { t } = useTranslation();
   const change = useSecurityMutation<{ original_password: string; password: string }>({
     request: (body) => ({ method: 'PUT', path: '/api/user/self', body }),
     onSuccess: () => {
-      form.reset(emptyValues);
       notifySuccess(t('security.password.changed'));
+      onDone();
     },
   });
   const form = useForm({
@@ -46,31 +60,24 @@ function ChangePassword({ username }: { username: string }) {
     change,
   });
   return (
-    <form onSubmit={form.submit} noValidate>
-      <Stack gap={20} maw={420}>
-        {form.error !== null && <ErrorNotice error={form.error} />}
-        {/* Tells password managers which account the password belongs to. */}
-        <input type="text" autoComplete="username" value={username} readOnly hidden />
-        <PasswordInput
-          {...form.bind('original_password')}
-          label={t('security.password.current')}
-          autoComplete="current-password"
-          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
-        />
-        <PasswordInput
-          {...form.bind('password')}
-          label={t('reset.password')}
-          description={t('setup.passwordHint')}
-          autoComplete="new-password"
-          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
-        />
-        <Group>
-          <Button type="submit" variant="default" loading={form.isPending}>
-            {t('security.password.change')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <InlineForm form={form} action={t('security.password.change')} onCancel={onDone}>
+      {/* Tells password managers which account the password belongs to. */}
+      <input type="text" autoComplete="username" value={username} readOnly hidden />
+      <PasswordInput
+        {...form.bind('original_password')}
+        label={t('security.password.current')}
+        autoComplete="current-password"
+        autoFocus
+        visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+      />
+      <PasswordInput
+        {...form.bind('password')}
+        label={t('reset.password')}
+        description={t('setup.passwordHint')}
+        autoComplete="new-password"
+        visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+      />
+    </InlineForm>
   );
 }
 

@@ -1,4 +1,4 @@
-import { Button, PasswordInput, Stack, Text } from '@mantine/core';
+import { Button, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
@@ -11,6 +11,7 @@ import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { passwordError } from './account-rules.tsx';
+import { NewPasswordField } from './new-password-field.tsx';
 import classes from './users.module.css';
 
 /**
@@ -166,15 +167,7 @@ function PasswordForm({ account, onClose }: Omit<PasswordDialogProps, 'isOpen'>)
       <Stack gap="md">
         {form.error !== null && <ErrorNotice error={form.error} />}
         <Text size="sm">{t('users.passwordText')}</Text>
-        <PasswordInput
-          label={t('reset.password')}
-          description={t('setup.passwordHint')}
-          required
-          autoComplete="new-password"
-          data-autofocus
-          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
-          {...form.bind('password')}
-        />
+        <NewPasswordField label={t('reset.password')} hasFocus {...form.bindValue('password')} />
         <FormDialogButtons action={t('users.setPassword')} isPending={form.isPending} />
       </Stack>
     </form>

@@ -1,4 +1,4 @@
-import { PasswordInput, Select, Stack, TextInput } from '@mantine/core';
+import { Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { AccountRow, ChannelChoices } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
@@ -15,6 +15,7 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/page.tsx';
 import { GroupSelect } from './account-fields.tsx';
 import { passwordError, usernameError } from './account-rules.tsx';
+import { NewPasswordField } from './new-password-field.tsx';
 
 type NewUserValues = {
   username: string;
@@ -104,14 +105,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
             {...form.bind('display_name')}
           />
         </div>
-        <PasswordInput
-          label={t('setup.password')}
-          description={t('setup.passwordHint')}
-          required
-          autoComplete="new-password"
-          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
-          {...form.bind('password')}
-        />
+        <NewPasswordField label={t('setup.password')} {...form.bindValue('password')} />
         <div className={sideBySide.fields}>
           <TextInput label={t('users.email')} type="email" autoComplete="off" {...form.bind('email')} />
           {role >= roles.root && (

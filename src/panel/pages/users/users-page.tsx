@@ -30,6 +30,7 @@ const lastMonth = (now: Date): string =>
 /** All accounts. */
 export function UsersPage() {
   const { t } = useTranslation();
+  const format = useFormat();
   const [isAdding, setAdding] = useState(false);
   const filters = useFilters(filterNames);
   const { keyword, role, status, group, sort } = filters.values;
@@ -38,12 +39,20 @@ export function UsersPage() {
   const query = useApiQuery<AccountPage>(withQuery('/api/user', { page: filters.page, ...wanted }));
   const isSearch = keyword !== '' && role + status + group === '';
   const noneText = isSearch ? t('users.noneNamed', { keyword }) : t('users.noneText');
-  const isAlone = query.data?.total === 1 && !filters.isFiltered;
+  const total = query.data?.total;
+  const isAlone = total === 1 && !filters.isFiltered;
   const month = lastMonth(new Date());
   const columns = useColumns(query.data?.items ?? []);
   return (
     <Page
       heading={t('nav.users')}
+      mark={
+        total !== undefined && (
+          <Text span c="dimmed">
+            {t('users.count', { count: total, number: format.number(total) })}
+          </Text>
+        )
+      }
       intro={t('users.intro')}
       actions={
         <>
