@@ -17,6 +17,7 @@ import {
   confirmWithPassword,
   findAxeViolations,
   findOverflow,
+  findPageIssues,
   heading,
   password,
   screens,
@@ -397,6 +398,23 @@ describe('personal access token', () => {
     await area.getByRole('button', { name: 'Revoke' }).click();
     await dialog(page).getByRole('button', { name: 'Revoke' }).click();
     await area.getByRole('button', { name: 'Create token' }).waitFor();
+  });
+});
+
+describe('notifications', () => {
+  testInFullRun('an event is a row: its mails are turned on there, and the amount below', async () => {
+    await panel.root().createUser({ username: 'nel', email: 'nel@example.org' });
+    const { page } = await panel.openAs({ username: 'nel', password }, '/notifications', { viewport: screens.desktop });
+    const row = page.getByRole('row', { name: /^Low balance/ });
+    await row.getByText('Off', { exact: true }).waitFor();
+    await row.getByRole('switch', { name: 'Low balance: Email' }).click();
+    await waitForValue(field(page, 'Alert below'), '$5.00');
+    await until('it is on', () => row.getByRole('switch').isChecked());
+    expect(await findPageIssues(page)).toEqual([]);
+    await row.getByRole('switch').click();
+    await until('it is off', async () => !(await row.getByRole('switch').isChecked()));
+    await page.setViewportSize(screens.phone);
+    expect(await findPageIssues(page)).toEqual([]);
   });
 });
 

@@ -144,7 +144,7 @@ test('turned on by choice, a task that ends in the background raises one notice;
 
 test('gateway alerts that reach nobody say what is missing', async () => {
   const { page } = await panel.openAs(ROOT, '/notifications', { viewport: screens.phone });
-  const alerts = page.getByRole('region', { name: 'Gateway alerts' });
+  const alerts = page.getByRole('row', { name: /^Gateway alerts/ });
   await alerts.getByText('On, but you won’t get them').waitFor();
   expect(await findAxeViolations(page)).toEqual([]);
   await alerts.getByRole('link', { name: 'Set up email' }).click();

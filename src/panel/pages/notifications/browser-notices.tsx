@@ -104,14 +104,20 @@ const helpTexts = {
   unsupported: 'bell.browserUnsupported',
 } as const;
 
-/** Turns browser notices of finished tasks on and off, for this browser. */
-export function BrowserNoticeSwitch() {
+/** Where browser notices show, or why they do not. */
+export function useBrowserNoticeHelp(): string {
+  const { t } = useTranslation();
+  return t(helpTexts[useBrowserNotices()]);
+}
+
+/** Turns browser notices of finished tasks on and off, here alone. `isBare`: without words. */
+export function BrowserNoticeSwitch({ isBare = false }: { isBare?: boolean }) {
   const { t } = useTranslation();
   const state = useBrowserNotices();
+  const help = useBrowserNoticeHelp();
   return (
     <Switch
-      label={t('bell.browser')}
-      description={t(helpTexts[state])}
+      {...(isBare ? { 'aria-label': t('bell.browser') } : { label: t('bell.browser'), description: help })}
       checked={state === 'on'}
       disabled={state === 'denied' || state === 'unsupported'}
       onChange={(event) =>
