@@ -31,7 +31,13 @@ export const alert = (page: Page) => page.getByRole('alert');
 export const waitForText = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 /** Waits until the table of the page has just so many rows. */
 export const waitForRows = (page: Page, rows: number) =>
-  page.locator(`tbody:has(> tr:nth-child(${rows})):not(:has(> tr:nth-child(${rows + 1})))`).waitFor();
+  page.waitForFunction(
+    (count) =>
+      [...document.querySelectorAll('tbody')].some(
+        (body) => body.querySelectorAll(':scope > tr:not([data-group])').length === count,
+      ),
+    rows,
+  );
 
 /**
  * Waits until a notification or another live region has contained this text, even if it is gone by

@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { until } from '../support/until.ts';
 import {
   findPageIssues,
   heading,
@@ -38,6 +39,9 @@ describe('the audit log', () => {
       .first()
       .waitFor();
     await row.getByText('127.0.0.1', { exact: true }).waitFor();
+    // Once a day, however many entries it has.
+    const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium' }).format(new Date());
+    expect(await page.getByRole('rowheader').allInnerTexts()).toContain(day);
     await row.getByText('Name: A channel → Another name · Weight: 1 → 5').waitFor();
     await row.getByRole('button', { name: /^Details of changed a channel/ }).click();
     await row.locator('del').first().waitFor();
@@ -88,6 +92,11 @@ describe('the system page', () => {
       await waitForText(page, text);
     }
     await waitForText(page, 'All balances match their entries.');
+    await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Limits' }).click();
+    expect(new URL(page.url()).hash).toBe('#limits');
+    await until('the limits are in sight', () =>
+      page.getByRole('region', { name: 'Limits' }).evaluate((part) => part.getBoundingClientRect().top < innerHeight),
+    );
     expect(await findPageIssues(page)).toEqual([]);
   });
 

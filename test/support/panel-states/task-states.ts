@@ -72,7 +72,7 @@ const showQueue =
           platform: 'demo',
           model: 'demo-video',
           group: 'default',
-          waiting: 1284,
+          waiting: 41,
           running: 5,
           limit: 5,
           channels: accounts,
@@ -91,7 +91,9 @@ const showQueue =
           reason_until: inSeconds(95),
         },
       ];
-      const data = { ...own, total: items.length, items, classes: forAdmin ? classes : [] };
+      // Administrators see the first page of it.
+      const counts = { page_size: items.length, total: forAdmin ? 44 : items.length };
+      const data = { ...own, ...counts, items, classes: forAdmin ? classes : [] };
       await route.fulfill({ json: { success: true, data } });
     });
 

@@ -88,7 +88,7 @@ export function AuditBrief({ entry }: CellProps) {
       onPress={() => setOpen(!isOpen)}
       isOpen={isOpen}
       state={subject === '' ? undefined : <BriefText isBad={failure !== undefined}>{subject}</BriefText>}
-      facts={[entry.ip, format.time(entry.created_at)]}
+      facts={[entry.ip, format.clock(entry.created_at)]}
       wraps
       detail={
         others.length > 0 ? (
@@ -124,10 +124,11 @@ function isRedundant(field: string, state: unknown): boolean {
 }
 
 function AuditDetails({ entry }: CellProps) {
+  const format = useFormat();
   const details = useDetails(entry);
   return (
     <>
-      <AuditTimeCell entry={entry} />
+      <Text size="sm">{format.exactTime(entry.created_at)}</Text>
       <AuditFromCell entry={entry} />
       <AuditTarget entry={entry} size="sm" />
       <HistoryLink target={entry.target} />
@@ -136,11 +137,12 @@ function AuditDetails({ entry }: CellProps) {
   );
 }
 
+/** The time of day: the rows of a day stand below its date. */
 export function AuditTimeCell({ entry }: CellProps) {
   const format = useFormat();
   return (
-    <Text size="sm" title={format.ago(entry.created_at)} className={classes.time ?? ''}>
-      {format.exactTime(entry.created_at)}
+    <Text size="sm" title={format.exactTime(entry.created_at)} className={classes.time ?? ''}>
+      {format.clock(entry.created_at)}
     </Text>
   );
 }

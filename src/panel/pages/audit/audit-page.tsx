@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { AuditPage as AuditList } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { FilterBar, FilterChips, SearchField } from '../../ui/form/filter-bar.tsx';
 import { type Filters, useDebouncedFilter, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
@@ -24,6 +25,7 @@ const ranges = { day: 1, week: 7, month: 30 } as const;
 /** Administrative changes: who changed what, and from where. */
 export function AuditPage() {
   const { t } = useTranslation();
+  const format = useFormat();
   const filters = useFilters(filterNames);
   const { user, action, range, target } = filters.values;
   // Computed once per choice, so that the query key stays the same between renders.
@@ -53,6 +55,7 @@ export function AuditPage() {
           query={query}
           columns={columns}
           rowKey={({ id }) => id}
+          group={({ created_at: at }) => format.date(at)}
           onPage={filters.setPage}
           brief={(entry) => <AuditBrief entry={entry} />}
           empty={

@@ -113,7 +113,7 @@ export function NoChannel({ reason }: { reason: string }) {
   return (
     <>
       <span className={classes.stuck}>{reason}</span>{' '}
-      <Anchor component={Link} to="/channels" inherit underline="always">
+      <Anchor component={Link} to="/channels" inherit className={classes.link ?? ''}>
         {t('queue.openChannels')}
       </Anchor>
     </>
@@ -133,7 +133,7 @@ export function Accounts({ accounts }: { accounts: readonly { id: number; name: 
   if (first === undefined) return <span>–</span>;
   return (
     <span title={accounts.map(({ name }) => name).join('\n')}>
-      <Anchor component={Link} to={`/channels/${first.id}`} inherit underline="always">
+      <Anchor component={Link} to={`/channels/${first.id}`} inherit className={classes.link ?? ''}>
         {first.name}
       </Anchor>
       {others.length > 0 && ` ${t('rows.more', { count: others.length })}`}

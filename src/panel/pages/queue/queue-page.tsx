@@ -9,7 +9,6 @@ import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
-import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
@@ -37,6 +36,8 @@ export function QueuePage() {
   const format = useFormat();
   const models = query.data?.classes ?? [];
   const isByModel = models.length > 0;
+  const shown = query.data?.total ?? 0;
+  const waiting = models.reduce((sum, each) => sum + each.waiting, 0);
   return (
     <Page heading={t('nav.queue')} intro={t(isAdmin ? 'queue.introAll' : 'queue.intro')}>
       <div className={classes.parts}>
@@ -46,7 +47,9 @@ export function QueuePage() {
             <Title order={2} fz={18} id="queue-tasks">
               {t('queue.waiting')}{' '}
               <Text span inherit fw={400} c="dimmed">
-                {format.number(query.data?.total ?? 0)}
+                {filters.isFiltered && shown < waiting
+                  ? t('queue.slotsOf', { taken: format.number(shown), limit: format.number(waiting) })
+                  : format.number(shown)}
               </Text>
             </Title>
           )}
@@ -264,7 +267,7 @@ function QueueBrief({ task }: { task: QueuedTask }) {
         isStuck ? (
           <BriefText>{isAdmin ? <NoChannel reason={sayReason(task)} /> : <Reason task={task} />}</BriefText>
         ) : (
-          <StatusLabel tone="waiting">{sayPosition(task, t, format)}</StatusLabel>
+          <BriefText>{sayPosition(task, t, format)}</BriefText>
         )
       }
       facts={[start === null ? waits : t('queue.starts', { when: start }), task.username ?? '']}

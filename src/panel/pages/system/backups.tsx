@@ -12,6 +12,7 @@ import { WithCode } from '../../ui/display/with-code.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { systemParts } from './system-parts.tsx';
 
 type Run = BackupsReport['runs'][number];
 
@@ -29,6 +30,7 @@ export function Backups() {
   });
   return (
     <Section
+      anchor={systemParts.backups}
       heading={t('system.backups')}
       actions={
         <Button

@@ -14,6 +14,7 @@ import { useFilters } from '../../ui/form/use-filters.ts';
 import { PlainTable } from '../../ui/table/data-table.tsx';
 import { localZone } from '../usage/usage-period.ts';
 import classes from './system.module.css';
+import { systemParts } from './system-parts.tsx';
 
 type Point = SystemHistory['points'][number];
 type Field = Exclude<keyof Point, 'at'>;
@@ -98,7 +99,7 @@ export const SystemCharts = memo(function SystemCharts() {
   const history = useApiQuery<SystemHistory>(useHistoryPath(), { refreshMs: 60_000 });
   return (
     <>
-      <Group justify="space-between" gap="sm" mt="md">
+      <Group justify="space-between" gap="sm" mt="md" id={systemParts.history} className={classes.history ?? ''}>
         <div>
           <Title order={2} fz={18}>
             {t('system.history')}

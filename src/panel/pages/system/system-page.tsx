@@ -17,6 +17,7 @@ import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
 import classes from './system.module.css';
 import { SystemCharts, useHistoryPath } from './system-charts.tsx';
+import { SystemParts, systemParts } from './system-parts.tsx';
 
 /** The gateway's health, and what needs attention. */
 export function SystemPage() {
@@ -38,6 +39,7 @@ function Report({ report }: { report: NodeReport }) {
   const hasBackups = backup.data?.place !== null;
   return (
     <div className={classes.report}>
+      <SystemParts report={report} problems={problems} backup={backup.data} />
       {attention.data?.length !== 0 ? (
         <AttentionList />
       ) : (
@@ -49,7 +51,11 @@ function Report({ report }: { report: NodeReport }) {
       )}
       <Work report={report} problems={problems} />
       <SystemCharts />
-      <Section heading={t('system.nodes')} {...(problems.versions ? { intro: t('system.versionsDiffer') } : {})}>
+      <Section
+        anchor={systemParts.nodes}
+        heading={t('system.nodes')}
+        {...(problems.versions ? { intro: t('system.versionsDiffer') } : {})}
+      >
         <NodeTable nodes={report.nodes} />
       </Section>
       <Sandbox report={report} problems={problems} />
@@ -67,7 +73,7 @@ function Work({ report: { queue, polls, webhooks }, problems }: PartProps) {
   const format = useFormat();
   const activity = { running: format.number(polls.running), waiting: format.number(polls.waiting) };
   return (
-    <Section heading={t('system.work')}>
+    <Section anchor={systemParts.work} heading={t('system.work')}>
       <SystemFigures
         rows={[
           { label: t('system.unfinished'), value: format.number(queue.unfinished) },
@@ -106,7 +112,7 @@ function Sandbox({ report: { sandbox, plugins }, problems }: PartProps) {
   const processes = { count: format.number(sandbox.processes), max: format.number(sandbox.max_processes) };
   const errors = Object.entries(plugins.errors);
   return (
-    <Section heading={t('system.sandbox')}>
+    <Section anchor={systemParts.sandbox} heading={t('system.sandbox')}>
       <SystemFigures
         rows={[
           {
@@ -152,7 +158,7 @@ function Data({ report: { database, ledger } }: { report: NodeReport }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
-    <Section heading={t('system.data')}>
+    <Section anchor={systemParts.data} heading={t('system.data')}>
       <SystemFigures
         first={<LedgerCheck ledger={ledger} />}
         rows={[
@@ -196,7 +202,7 @@ function Limits({ limits }: { limits: NodeReport['limits'] }) {
     return unit === undefined ? format.number(value) : format.duration(unit === 'minutes' ? value * 60 : value);
   };
   return (
-    <Section heading={t('system.limits')} intro={t('system.limitsHelp')}>
+    <Section anchor={systemParts.limits} heading={t('system.limits')} intro={t('system.limitsHelp')}>
       <SystemFigures
         rows={Object.entries(limits).map(([variable, value]) => {
           const known = knownLimits[variable];

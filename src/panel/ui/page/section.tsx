@@ -3,13 +3,20 @@ import { type ReactNode, useId } from 'react';
 import { HeadingContext } from '../display/query-result.tsx';
 import classes from './section.module.css';
 
-type SectionProps = { heading: string; intro?: ReactNode; actions?: ReactNode; children: ReactNode };
+type SectionProps = {
+  heading: string;
+  intro?: ReactNode;
+  actions?: ReactNode;
+  /** What an address names behind its `#`, to lead here. */
+  anchor?: string;
+  children: ReactNode;
+};
 
 /** A card with a heading. */
-export function Section({ heading, intro, actions, children }: SectionProps) {
+export function Section({ heading, intro, actions, anchor, children }: SectionProps) {
   const id = useId();
   return (
-    <section className={classes.section} aria-labelledby={id} data-card>
+    <section id={anchor} className={classes.section} aria-labelledby={id} data-card>
       <div className={classes.top}>
         <div>
           <Title order={2} fz={18} id={id}>

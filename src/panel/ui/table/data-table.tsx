@@ -1,11 +1,12 @@
 import { Checkbox, Skeleton } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { isValidElement, type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
+import { Fragment, isValidElement, type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { QueryResult } from '../display/query-result.tsx';
 import classes from './data-table.module.css';
+import { GroupRow } from './group-row.tsx';
 import { countPages, type PageOf, Pages } from './table-pages.tsx';
 
 export type Column<Row> = {
@@ -52,6 +53,8 @@ type PlainTableProps<Row> = {
   onSort?(value: string): void;
   /** Rows of 40 px; where the table is narrow, of 48 px and more. */
   isDense?: boolean;
+  /** The heading that rows in a sequence share, such as their day. */
+  group?(row: Row): string;
 };
 
 /**
@@ -60,7 +63,7 @@ type PlainTableProps<Row> = {
  * column makes the whole row a link.
  */
 export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, ...table }: PlainTableProps<Row>) {
-  const { columns, rowKey, selection, sort, onSort } = table;
+  const { columns, rowKey, selection, sort, onSort, group } = table;
   // A page as wide as this leaves 599 px for a table.
   const isPhone = useMediaQuery('(max-width: 633px)', undefined, { getInitialValueInEffect: false }) === true;
   const shownBrief = isPhone ? brief : undefined;
@@ -73,6 +76,11 @@ export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, 
     const others = [...(selection?.keys ?? [])].filter((each) => !meant.includes(each));
     setLastChosen(key);
     selection?.onChange(new Set(isChosen ? [...others, ...meant] : others));
+  };
+  /** The group of a row, unless the row before it is of the same. */
+  const headingAbove = (index: number): string | undefined => {
+    const [before, name] = [rows[index - 1], rows[index]].map((row) => row && group?.(row));
+    return name === before ? undefined : name;
   };
   return (
     <div className={classes.frame} data-stale={isStale || undefined}>
@@ -111,25 +119,28 @@ export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, 
           </tr>
         </thead>
         <tbody role="rowgroup">
-          {rows.map((row) => (
-            <tr key={rowKey(row)} role="row" data-selected={selection?.keys.has(rowKey(row)) || undefined}>
-              {selection && (
-                <td role="cell" data-select>
-                  <SelectRow
-                    label={selection.label(row)}
-                    isChosen={selection.keys.has(rowKey(row))}
-                    onChoose={(isChosen, isRange) => choose(rowKey(row), { isChosen, isRange })}
-                  />
-                </td>
-              )}
-              {shownBrief ? (
-                <td role="cell" data-name>
-                  {shownBrief(row)}
-                </td>
-              ) : (
-                <RowCells row={row} columns={columns} />
-              )}
-            </tr>
+          {rows.map((row, index) => (
+            <Fragment key={rowKey(row)}>
+              <GroupRow name={headingAbove(index)} span={columns.length} />
+              <tr role="row" data-selected={selection?.keys.has(rowKey(row)) || undefined}>
+                {selection && (
+                  <td role="cell" data-select>
+                    <SelectRow
+                      label={selection.label(row)}
+                      isChosen={selection.keys.has(rowKey(row))}
+                      onChoose={(isChosen, isRange) => choose(rowKey(row), { isChosen, isRange })}
+                    />
+                  </td>
+                )}
+                {shownBrief ? (
+                  <td role="cell" data-name>
+                    {shownBrief(row)}
+                  </td>
+                ) : (
+                  <RowCells row={row} columns={columns} />
+                )}
+              </tr>
+            </Fragment>
           ))}
         </tbody>
       </table>
