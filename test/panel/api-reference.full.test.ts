@@ -172,6 +172,39 @@ describe('the API reference', () => {
     await page.locator('#create').getByRole('tab', { name: 'JavaScript', selected: true }).waitFor();
   });
 
+  test('a program has colours, wraps on a phone, and is what a reader selects of it', async () => {
+    const page = await openReference();
+    await page.setViewportSize(screens.phone);
+    for (const language of ['curl', 'Python', 'JavaScript']) {
+      const program = await readProgram(page, '#receive', language);
+      const code = page.locator('#receive').getByRole('tabpanel').locator('code');
+      const shown = await code.evaluate((element) => {
+        const selection = getSelection();
+        selection?.selectAllChildren(element);
+        const colours = [...element.querySelectorAll('span')].map((part) => getComputedStyle(part).color);
+        return {
+          beyond: element.scrollWidth - element.clientWidth,
+          selected: selection?.toString(),
+          colours: new Set(colours).size,
+        };
+      });
+      expect(shown).toMatchObject({ beyond: 0, selected: program });
+      // Plain parts, texts, and keywords or names have one each.
+      expect(shown.colours).toBeGreaterThan(2);
+    }
+  });
+
+  test('says of each status what it means, and what comes with success', async () => {
+    const page = await openReference('#createVideo');
+    const video = operation(page, 'createVideo');
+    await video.getByRole('heading', { name: 'Responses' }).waitFor();
+    const statuses = await video.getByRole('rowheader').allTextContents();
+    expect(statuses).toContain('200');
+    expect(statuses).toContain('401');
+    await video.getByRole('heading', { name: 'Response 200' }).waitFor();
+    expect(await video.getByRole('heading', { name: 'Response 401' }).count()).toBe(0);
+  });
+
   test('the key stays in the memory of the page', async () => {
     const key = await panel.root().createKey();
     const page = await openReference();

@@ -7,6 +7,7 @@ import { WithCode } from '../../ui/display/with-code.tsx';
 import { RequestTabs } from '../playground/code-tabs.tsx';
 import { findSentence, isSchema, makeExample, type Operation, type Parameter, type Schema } from './read-document.ts';
 import classes from './reference.module.css';
+import { ResponseTable } from './response-table.tsx';
 import { ParameterTable, SchemaTable } from './schema-table.tsx';
 import { TryRequest } from './try-request.tsx';
 import { useCall } from './use-call.ts';
@@ -187,21 +188,22 @@ export function OperationWords({ operation }: { operation: Operation }) {
           <ParameterTable parameters={headers} />
         </details>
       )}
-      {responses.map(({ status, description: says, bodies: answers }) => (
-        <Part key={status} heading={t('reference.response', { status })}>
-          {says !== '' && <English text={says} />}
-          {/* Failures have one form, which the page explains once. */}
-          {(status < '4' ? answers : []).map(({ type, schema }) =>
-            type === 'application/json' ? (
-              <SchemaTable key={type} schema={schema} />
-            ) : (
-              <p key={type} className={classes.type}>
-                <code>{type}</code>
-              </p>
-            ),
-          )}
+      {responses.length > 0 && (
+        <Part heading={t('reference.responses')}>
+          <ResponseTable responses={responses} />
         </Part>
-      ))}
+      )}
+      {responses.map(({ status, bodies: answers }) => {
+        // Failures have one form, which the page explains once.
+        const json = status < '4' && answers.find(({ type }) => type === 'application/json');
+        return (
+          json && (
+            <Part key={status} heading={t('reference.response', { status })}>
+              <SchemaTable schema={json.schema} />
+            </Part>
+          )
+        );
+      })}
     </>
   );
 }

@@ -285,7 +285,7 @@ function CodeTable({ codes }: { codes: readonly ApiCode[] }) {
     <ul className={classes.codes}>
       {codes.map(({ status, openai, panel, message }) => (
         <li key={panel}>
-          <Group gap={10}>
+          <Group gap="2px 10px">
             <span className={classes.status}>{status}</span>
             <code>{openai}</code>
             <span className={classes.panelCode}>{t('reference.onPanel', { code: panel })}</span>

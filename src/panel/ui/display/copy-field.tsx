@@ -3,6 +3,7 @@ import { IconCheck, IconCopy } from '@tabler/icons-react';
 import { Fragment, type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import classes from './copy-field.module.css';
+import { highlightCode } from './highlight-code.tsx';
 
 type CopyFieldProps = {
   text: string;
@@ -37,10 +38,8 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
           className={classes.text}
           data-program={isProgram || undefined}
           data-word={!/[ /]/.test(shown) || undefined}
-          // What scrolls must be reached by the keyboard.
-          {...(isProgram ? { tabIndex: 0 } : {})}
         >
-          {isProgram ? text : shown.includes(' ') ? keepFlagsWhole(shown) : breakAddress(shown)}
+          {isProgram ? wrapLines(text) : shown.includes(' ') ? keepFlagsWhole(shown) : breakAddress(shown)}
         </code>
         <ActionIcon
           className={classes.copy ?? ''}
@@ -64,6 +63,25 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
     </div>
   );
 }
+
+/** The columns by which the rest of a line that does not fit is indented further than its start. */
+const furtherIndent = 2;
+
+/** What a command has at the end of its lines, which stays beside the word before it. */
+const lineGoesOn = ' \\\n';
+
+/** Each line ends with its own newline, as what a reader selects does. */
+const wrapLines = (program: string): ReactNode =>
+  program.split(/(?<=\n)/).map((line, index) => {
+    const hanging = line.search(/\S|$/) + furtherIndent;
+    const end = line.endsWith(lineGoesOn) ? lineGoesOn : '';
+    return (
+      <span key={index} className={classes.line} style={{ paddingLeft: `${hanging}ch`, textIndent: `-${hanging}ch` }}>
+        {highlightCode(line.slice(0, line.length - end.length))}
+        <span className={classes.end}>{end}</span>
+      </span>
+    );
+  });
 
 /** A command that does not fit breaks before a flag. */
 function keepFlagsWhole(text: string): ReactNode {

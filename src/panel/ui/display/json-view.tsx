@@ -1,13 +1,11 @@
 import { ActionIcon, Text } from '@mantine/core';
 import { IconCopy } from '@tabler/icons-react';
-import { type ReactNode, useMemo, useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { copyText } from './copy-field.tsx';
+import { highlightCode } from './highlight-code.tsx';
 import classes from './json-view.module.css';
 import { notifySuccess } from './notify.ts';
-
-/** Matches a string and whether it is a key, or a number or literal. */
-const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/g;
 
 /** A value as indented, coloured JSON with a copy button. */
 export function JsonView({ value, label }: { value: unknown; label: string }) {
@@ -23,7 +21,7 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
     <div className={classes.frame}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
       <section className={classes.scroll} tabIndex={0} aria-label={label}>
-        <pre className={classes.text}>{useMemo(() => highlight(text), [text])}</pre>
+        <pre className={classes.text}>{useMemo(() => highlightCode(text), [text])}</pre>
       </section>
       <ActionIcon
         className={classes.copy}
@@ -41,22 +39,4 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
       )}
     </div>
   );
-}
-
-function highlight(text: string): ReactNode[] {
-  const parts: ReactNode[] = [];
-  let end = 0;
-  for (const match of text.matchAll(token)) {
-    const [whole, string, colon] = match;
-    parts.push(text.slice(end, match.index));
-    const kind = string === undefined ? classes.plain : colon === undefined ? classes.string : classes.name;
-    parts.push(
-      <span key={match.index} className={kind}>
-        {string ?? whole}
-      </span>,
-      colon ?? '',
-    );
-    end = match.index + whole.length;
-  }
-  return [...parts, text.slice(end)];
 }
