@@ -12,7 +12,7 @@ import { SaveForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page, useScopedNavigate } from '../../ui/page/page.tsx';
-import { SettingsBlock } from '../../ui/page/section.tsx';
+import { Columns, Section } from '../../ui/page/section.tsx';
 import { KeyForm, type KeyValues, toFormValues, toKeyBody, validateKey } from './key-form.tsx';
 import { KeyStatus } from './key-status.tsx';
 import { KeyWebhook } from './key-webhook.tsx';
@@ -36,13 +36,23 @@ export function KeyPage() {
         }
       >
         {(apiKey) => (
-          <div>
+          <>
             <KeySummary apiKey={apiKey} />
-            <KeySettings key={apiKey.id} apiKey={apiKey} />
-            <KeyRotation apiKey={apiKey} />
-            <KeyWebhook key={`webhook-${apiKey.id}`} apiKey={apiKey} />
-            <KeyLifecycle apiKey={apiKey} />
-          </div>
+            <Columns
+              main={
+                <>
+                  <KeySettings key={apiKey.id} apiKey={apiKey} />
+                  <KeyWebhook key={`webhook-${apiKey.id}`} apiKey={apiKey} />
+                </>
+              }
+              side={
+                <>
+                  <KeyRotation apiKey={apiKey} />
+                  <KeyLifecycle apiKey={apiKey} />
+                </>
+              }
+            />
+          </>
         )}
       </QueryResult>
     </Page>
@@ -54,7 +64,7 @@ function KeySummary({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
-    <Group gap="8px 24px" wrap="wrap" pb={28}>
+    <Group gap="8px 24px" wrap="wrap">
       <KeyStatus status={apiKey.status} />
       <Text size="sm" ff="monospace">
         {apiKey.prefix}…
@@ -101,11 +111,11 @@ function KeySettings({ apiKey }: { apiKey: ApiKey }) {
     change: save,
   });
   return (
-    <SettingsBlock heading={t('keys.settings')} intro={t('keys.settings.intro')}>
+    <Section heading={t('keys.settings')} intro={t('keys.settings.intro')}>
       <SaveForm form={form}>
         <KeyForm form={form} apiKey={apiKey} />
       </SaveForm>
-    </SettingsBlock>
+    </Section>
   );
 }
 
@@ -123,7 +133,7 @@ function KeyRotation({ apiKey }: { apiKey: ApiKey }) {
     onSuccess: () => notifySuccess(t('keys.rotate.ended')),
   });
   return (
-    <SettingsBlock heading={t('keys.rotate')} intro={t('keys.rotate.intro')}>
+    <Section heading={t('keys.rotate')} intro={t('keys.rotate.intro')}>
       {end.isError && <ErrorNotice error={end.error} />}
       {former !== null && (
         <Text size="sm" lh={1.6}>
@@ -140,7 +150,7 @@ function KeyRotation({ apiKey }: { apiKey: ApiKey }) {
           </Button>
         )}
       </Group>
-    </SettingsBlock>
+    </Section>
   );
 }
 
@@ -149,7 +159,7 @@ function KeyLifecycle({ apiKey }: { apiKey: ApiKey }) {
   const navigate = useScopedNavigate();
   const changes = useKeyChanges({ onDeleted: () => navigate('/keys') });
   return (
-    <SettingsBlock
+    <Section
       heading={t('keys.ending')}
       intro={t(apiKey.status === keyStatus.disabled ? 'keys.endingDisabled' : 'keys.endingIntro')}
     >
@@ -162,6 +172,6 @@ function KeyLifecycle({ apiKey }: { apiKey: ApiKey }) {
           {t('keys.delete')}
         </Button>
       </Group>
-    </SettingsBlock>
+    </Section>
   );
 }

@@ -11,9 +11,10 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { SaveForm } from '../../ui/form/inline-form.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { SettingsBlock } from '../../ui/page/section.tsx';
+import { Section } from '../../ui/page/section.tsx';
 import { toFormValues, validateKey } from './key-form.tsx';
 
 /** The webhook address of a key's tasks, and the secret that signs its deliveries. */
@@ -45,7 +46,7 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
     change: save,
   });
   return (
-    <SettingsBlock
+    <Section
       heading={t('keys.webhook')}
       intro={
         <>
@@ -56,19 +57,11 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
         </>
       }
     >
-      <form onSubmit={form.submit} noValidate>
-        <Stack gap="md">
-          {form.error !== null && <ErrorNotice error={form.error} />}
-          <WebhookInput {...form.bind('webhook_url')} />
-          <Group>
-            <Button type="submit" variant="default" loading={form.isPending} disabled={!form.isDirty}>
-              {t('app.save')}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      <SaveForm form={form}>
+        <WebhookInput {...form.bind('webhook_url')} />
+      </SaveForm>
       <Secret apiKey={apiKey} shown={secret} onCreated={setSecret} />
-    </SettingsBlock>
+    </Section>
   );
 }
 
