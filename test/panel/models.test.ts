@@ -1,5 +1,6 @@
 /** The page of models, and its answer with many of them. */
 import { afterAll, expect, test } from 'bun:test';
+import { sortModels } from '../../src/panel/pages/models/read-model.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { quietMs } from '../support/quiet-time.ts';
@@ -41,6 +42,35 @@ test('a user sees the models of their group, with their price in words, and trie
   await page.getByRole('link', { name: 'Try demo-video-pro' }).click();
   await heading(page, 'Playground').waitFor();
   expect(await page.getByRole('combobox', { name: 'Model' }).inputValue()).toBe('demo-video-pro');
+});
+
+test('models are compared in a list, which the address remembers with its order', async () => {
+  const { page } = await panel.openAs({ username: 'half', password }, '/models', { viewport: screens.desktop });
+  await page.getByRole('button', { name: 'Show as list' }).click();
+  await page.waitForURL(/layout=list/);
+  const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: 'demo-video-pro' });
+  await row.getByText('$0.01–$0.04 / second').waitFor();
+  await row.getByText('480p: $0.01 · otherwise $0.04').waitFor();
+  expect(await findPageIssues(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Success rate' }).click();
+  await page.waitForURL(/sort=success/);
+  await page.reload();
+  await page.getByRole('columnheader', { name: 'Success rate' }).waitFor();
+  await page.getByRole('button', { name: 'Code for demo-video', exact: true }).click();
+  await page.getByRole('dialog').getByText(`${panel.origin()}/v1/videos`).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Show as cards' }).click();
+  await page.getByRole('heading', { name: 'demo-video', exact: true }).waitFor();
+});
+
+test('the quickest models come first, or those that succeed most often; the others last', () => {
+  const card = (model: string, usual_seconds: number | null, success_rate: number | null) =>
+    ({ model, usual_seconds, success_rate }) as Parameters<typeof sortModels>[0][number];
+  const models = [card('unknown', null, null), card('slow', 90, 1), card('quick', 2, 0.5)];
+  const sort = (by: string) => sortModels(models, by).map(({ model }) => model);
+  expect(sort('time')).toEqual(['quick', 'slow', 'unknown']);
+  expect(sort('success')).toEqual(['slow', 'quick', 'unknown']);
+  expect(sort('')).toEqual(['unknown', 'slow', 'quick']);
 });
 
 testInFullRun('500 models are answered in less than 150 ms', async () => {

@@ -138,6 +138,7 @@ export const taskStates: readonly PanelState[] = [
 
   { name: 'models-empty', path: '/models', age: 'empty' },
   { name: 'models', path: '/models' },
+  { name: 'models-list', path: '/models?layout=list' },
   { name: 'case-of-task', path: ({ tasks }) => `/case/task/${tasks.failed}` },
   { name: 'case-link-ended', path: ({ tasks }) => `/shared-case/task/${tasks.failed}#ended` },
   { name: 'case-of-user', path: ({ userId }) => `/case/user/${userId}` },
