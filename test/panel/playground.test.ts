@@ -56,10 +56,10 @@ const readEditor = async (page: Page): Promise<unknown> => {
   await lines.first().waitFor();
   return JSON.parse((await lines.allTextContents()).join('\n'));
 };
+const openMore = (page: Page) => page.getByRole('button', { name: /^More settings/ }).click();
 const chooseFile = async (page: Page, path: string): Promise<void> => {
   const choose = page.locator('input[type="file"]');
-  if (!(await page.getByLabel('Field name').isVisible()))
-    await page.getByRole('button', { name: 'Reference files' }).click();
+  if (!(await page.getByLabel('Field name').isVisible())) await openMore(page);
   await choose.setInputFiles(path);
 };
 const writeFile = (name: string, content: string): string => {
@@ -368,6 +368,7 @@ describe('a request', () => {
     await waitForText(page, 'Correct “Duration” first.');
     expect(await run(page).isDisabled()).toBe(true);
     expect(await prompt(page).inputValue()).toBe('too long');
+    await openMore(page);
     await page.getByRole('textbox', { name: 'Width × height' }).fill('large');
     await waitForText(page, 'Use the format 1280x720.');
     expect(printed).toEqual([]);
@@ -378,7 +379,7 @@ describe('a request', () => {
     await prompt(page).fill('from a picture [duration=0.2]');
     const path = join(temporaryFolder(), 'dot.png');
     writeFileSync(path, Buffer.from(dotPng, 'base64'));
-    await page.getByRole('button', { name: 'Reference files' }).click();
+    await openMore(page);
     await page.locator('input[type="file"]').setInputFiles(path);
     await page.getByText('image: "<file: dot.png>"').waitFor();
     await waitForText(page, /"image": "data:image\/png;base64,…"/);

@@ -150,6 +150,11 @@ export const taskStates: readonly PanelState[] = [
     act: ({ page, text }) => page.getByRole('combobox', { name: text('play.model'), exact: true }).click(),
   },
   { name: 'playground', path: '/playground?plugin=demo&model=demo-video' },
+  {
+    name: 'playground-more',
+    path: '/playground?plugin=demo&model=demo-video',
+    act: ({ page, text }) => page.getByRole('button', { name: text('play.more') }).click(),
+  },
   { name: 'playground-result', path: '/playground?plugin=demo&model=demo-video-pro', act: run },
 
   { name: 'keys-empty', path: '/keys', age: 'empty' },

@@ -2,7 +2,6 @@ import { ActionIcon, Button, CloseButton, FileButton, Group, Text, TextInput, To
 import { IconPaperclip } from '@tabler/icons-react';
 import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { attachedBytes, maxFileBytes } from './attached-files.ts';
 import classes from './playground.module.css';
@@ -23,7 +22,8 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
   };
 
   return (
-    <Collapsible label={t('play.file')}>
+    <fieldset className={classes.examples}>
+      <legend>{t('play.file')}</legend>
       <Group align="flex-end" gap="sm" className={classes.line}>
         <TextInput
           label={t('play.file.field')}
@@ -53,7 +53,7 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
           {error}
         </Text>
       )}
-    </Collapsible>
+    </fieldset>
   );
 }
 

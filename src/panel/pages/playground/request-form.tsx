@@ -3,6 +3,7 @@ import { IconX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { localise, type TextKey } from '../../i18n/texts.ts';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { labelField } from '../../ui/display/use-format.ts';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { AttachFile, FileField, FilePreviews } from './attach-file.tsx';
@@ -33,8 +34,10 @@ export function RequestForm({ offer, draft, refused, facts }: RequestFormProps) 
   const known = new Set(['model', ...fields.map(([name]) => name)]);
   const others = Object.keys(body).filter((name) => !known.has(name));
   const prompt = fields.filter(isPrompt);
-  // The shape of a picture follows its resolution and length.
-  const rest = fields.filter((field) => !isPrompt(field)).toSorted((a, b) => Number(isShape(a)) - Number(isShape(b)));
+  const rest = fields.filter((field) => !isPrompt(field) && !isShape(field));
+  // Its resolution says enough of a picture for most.
+  const shape = fields.filter(isShape);
+  const isShaped = shape.some(([name]) => body[name] !== undefined || refused?.field === name);
   const toInputs = (shown: typeof fields) => (
     <div className={`${sideBySide.fields} ${classes.fields}`}>
       {shown.map(([name, schema]) => {
@@ -72,34 +75,43 @@ export function RequestForm({ offer, draft, refused, facts }: RequestFormProps) 
       <SampleRequests offer={offer} draft={draft} />
       {rest.length > 0 && toInputs(rest)}
       <FilePreviews draft={draft} />
-      <AttachFile draft={draft} />
-      {others.length > 0 ? (
-        <div>
-          <Text size="sm" fw={500} mb={8}>
-            {t('play.others')}
-          </Text>
-          <ul className={classes.others}>
-            {others.map((name) => (
-              <li key={name}>
-                <code className={classes.other}>
-                  {name}: {truncateJson(body[name])}
-                </code>
-                <button
-                  type="button"
-                  aria-label={t('play.others.remove', { name })}
-                  onClick={() => setField(name, undefined)}
-                >
-                  <IconX size={15} stroke={1.8} aria-hidden="true" />
-                </button>
-              </li>
-            ))}
-          </ul>
-        </div>
-      ) : (
-        <Text size="sm" c="dimmed">
-          {t('play.others.hint')}
-        </Text>
-      )}
+      <Collapsible
+        label={t('play.more')}
+        note={[...(shape.length > 0 ? [t('play.field.size')] : []), t('play.file')].join(', ')}
+        forceOpen={isShaped || others.length > 0}
+      >
+        <Stack gap="lg">
+          {shape.length > 0 && toInputs(shape)}
+          <AttachFile draft={draft} />
+          {others.length > 0 ? (
+            <div>
+              <Text size="sm" fw={500} mb={8}>
+                {t('play.others')}
+              </Text>
+              <ul className={classes.others}>
+                {others.map((name) => (
+                  <li key={name}>
+                    <code className={classes.other}>
+                      {name}: {truncateJson(body[name])}
+                    </code>
+                    <button
+                      type="button"
+                      aria-label={t('play.others.remove', { name })}
+                      onClick={() => setField(name, undefined)}
+                    >
+                      <IconX size={15} stroke={1.8} aria-hidden="true" />
+                    </button>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ) : (
+            <Text size="sm" c="dimmed">
+              {t('play.others.hint')}
+            </Text>
+          )}
+        </Stack>
+      </Collapsible>
     </Stack>
   );
 }
