@@ -324,7 +324,7 @@ function KeyActions({ channel, shown, credential, onEdit }: KeyActionsProps) {
             )}
             {isOn && <Menu.Item onClick={() => change.mutate('switch')}>{t('channels.keyDisable')}</Menu.Item>}
             {channel.credentials.length > 1 && (
-              <Menu.Item c="red" onClick={() => void remove()}>
+              <Menu.Item c="var(--mantine-color-error)" onClick={() => void remove()}>
                 {t('channels.keyRemove')}
               </Menu.Item>
             )}

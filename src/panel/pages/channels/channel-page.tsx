@@ -95,7 +95,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
           </Button>
           <MoreMenu isPending={remove.isPending}>
             <Menu.Item
-              color="red"
+              c="var(--mantine-color-error)"
               leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
               onClick={() => void remove.confirmAndDelete()}
             >

@@ -39,7 +39,7 @@ export function KeyMenu({ apiKey, changes, isOwn = false }: KeyMenuProps) {
           {t(apiKey.status === keyStatus.disabled ? 'keys.enable' : 'keys.disable')}
         </Menu.Item>
         <Menu.Divider />
-        <Menu.Item c="red" disabled={isPending} onClick={() => void changes.remove(apiKey)}>
+        <Menu.Item c="var(--mantine-color-error)" disabled={isPending} onClick={() => void changes.remove(apiKey)}>
           {t('app.delete')}
         </Menu.Item>
       </Menu.Dropdown>

@@ -161,7 +161,7 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
     <Stack gap="sm" align="flex-end">
       <MoreMenu isPending={change.isPending}>
         <Menu.Item
-          color="red"
+          c="var(--mantine-color-error)"
           leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
           onClick={() => void ask()}
         >

@@ -119,7 +119,11 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
                 </Menu.Item>
               )}
               {rights.delete && (
-                <Menu.Item color="red" leftSection={<IconTrash {...icon} />} onClick={() => void ask('delete')}>
+                <Menu.Item
+                  c="var(--mantine-color-error)"
+                  leftSection={<IconTrash {...icon} />}
+                  onClick={() => void ask('delete')}
+                >
                   {t('users.delete')}
                 </Menu.Item>
               )}
