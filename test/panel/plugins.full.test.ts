@@ -141,7 +141,8 @@ describe('plugins', () => {
     await page.locator('.cm-mergeView').waitFor();
     await page.getByRole('button', { name: 'Activate 1.1.0' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Activate' }).click();
-    await heading(page, 'Paper films').waitFor();
+    // The heading of the review has the name, too.
+    await page.waitForURL(`${gateway.url}/plugins/paper`);
     await waitForText(page, '1.1.0');
   });
 
