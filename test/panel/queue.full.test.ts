@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { submit } from '../support/main-job.ts';
 import { until } from '../support/until.ts';
-import { findPageIssues, usePanel, waitForCount, waitForNotice, waitForText } from './harness.ts';
+import { findPageIssues, screens, usePanel, waitForCount, waitForNotice, waitForText } from './harness.ts';
 
 let vendor: VendorProcess;
 let channelId: number;
@@ -19,6 +19,16 @@ const panel = usePanel(async (root, gateway) => {
   }
 });
 afterAll(() => vendor?.stop());
+
+test('on a phone, a touch of anything that a row says opens its task', async () => {
+  const { page } = await panel.openAs(ROOT, '/queue', { viewport: screens.phone });
+  const crane = page.getByRole('table', { name: 'Waiting tasks' }).getByRole('row').filter({ hasText: 'a crane' });
+  const said = crane.getByText('All slots are in use');
+  await said.waitFor();
+  const box = await said.boundingBox();
+  await page.mouse.click((box?.x ?? 0) + 20, (box?.y ?? 0) + 8);
+  await page.waitForURL(`**/tasks/${ids[2]}`);
+});
 
 test('an administrator sees what waits for which account, moves it to the front and cancels it', async () => {
   const { page } = await panel.openAs(ROOT, '/queue');

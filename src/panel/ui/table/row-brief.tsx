@@ -83,14 +83,16 @@ const isFacts = (detail: ReactNode | readonly ReactNode[]): detail is readonly R
 /** Lines break between facts rather than inside of names, and neither begin nor end with a dot. */
 const Facts = ({ facts }: { facts: readonly ReactNode[] }) => (
   <span className={classes.dotted}>
-    {facts
-      .filter((fact) => fact !== '' && fact !== undefined)
-      .map((fact, index) => (
-        <span key={typeof fact === 'string' ? fact : 'element'} className={classes.fact}>
-          {index > 0 && <span className={classes.dot}> · </span>}
-          {fact}
-        </span>
-      ))}
+    <span>
+      {facts
+        .filter((fact) => fact !== '' && fact !== undefined)
+        .map((fact, index) => (
+          <span key={typeof fact === 'string' ? fact : 'element'} className={classes.fact}>
+            {index > 0 && <span className={classes.dot}> · </span>}
+            {fact}
+          </span>
+        ))}
+    </span>
   </span>
 );
 
