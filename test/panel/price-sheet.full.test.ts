@@ -1,6 +1,6 @@
 /** The prices of all plugins as a sheet: edited, pasted, multiplied, replayed and saved. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { ask, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { findPageIssues, screens, usePanel, waitForNotice, waitForValue } from './harness.ts';
@@ -111,21 +111,44 @@ test('list × 1.3 and +10 % change the chosen prices', async () => {
   await changes(page).getByRole('button', { name: 'Discard' }).click();
 });
 
+const paste = (field: Locator, text: string) =>
+  field.evaluate((element, data) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text', data);
+    element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }, text);
+
 test('a column of a spreadsheet fills the prices from a row on', async () => {
   const page = await openSheet();
   // Both models have one amount each.
   await panel.root().call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video-pro', expression: '0.4' });
   await page.reload();
   await price(page, 'demo-video-pro').waitFor();
-  await price(page, 'demo-video').evaluate((field) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData('text', '$0.07\n0.5\n');
-    field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
-  });
+  await paste(price(page, 'demo-video'), '$0.07\n0.5\n');
   await waitForValue(price(page, 'demo-video'), '$0.07');
   await waitForValue(price(page, 'demo-video-pro'), '$0.50');
   await changes(page).getByRole('button', { name: 'Save prices' }).waitFor();
   await changes(page).getByRole('button', { name: 'Discard' }).click();
+});
+
+test('several columns fill the amounts of a row, and it is said how many rows do not take theirs', async () => {
+  const byResolution = '(u("resolution") == "480p" ? 0.02 : u("resolution") == "720p" ? 0.04 : 0.08) * u("seconds")';
+  const body = { plugin_key: 'demo', model: 'demo-video-pro', expression: byResolution };
+  await panel.root().call('PUT', '/api/price', body);
+  const page = await openSheet();
+  await page.reload();
+  const amounts = row(page, 'demo-video-pro').getByRole('textbox');
+  await waitForValue(amounts.nth(2), '$0.08');
+  await paste(price(page, 'demo-video'), '0.09\t0.1\n0.1\t\t0.3\n0.4');
+  await waitForValue(amounts.nth(0), '$0.10');
+  await waitForValue(amounts.nth(1), '$0.04');
+  await waitForValue(amounts.nth(2), '$0.30');
+  // The first row has one amount, and there is no third row.
+  await page.getByText('2 rows skipped: their values don’t fit the price fields.').waitFor();
+  await waitForValue(price(page, 'demo-video'), '$0.06');
+  await changes(page).getByRole('button', { name: 'Discard' }).click();
+  expect(await page.getByText('2 rows skipped').count()).toBe(0);
+  await panel.root().call('PUT', '/api/price', { ...body, expression: '0.4' });
 });
 
 test('the charges of the last 30 days are compared with prices that are not saved', async () => {

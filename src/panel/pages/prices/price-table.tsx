@@ -1,11 +1,12 @@
 import { Anchor, Checkbox, NativeSelect, Text, Textarea } from '@mantine/core';
-import type { ClipboardEvent, ReactNode } from 'react';
+import { type ClipboardEvent, type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { toDecimal, writeDollars } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
+import { pasteAmounts, readCell, readCells } from './paste-prices.ts';
 import {
   compareWithList,
   expressionForm,
@@ -34,23 +35,29 @@ type PriceTableProps = {
 
 /** Prices of models as fields, beside the vendor's list prices. */
 export function PriceTable({ label, rows, drafts, chosen, isOfPlugin = false, copied }: PriceTableProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const format = useFormat();
   const confirm = useConfirm();
   const firstUnpriced = isOfPlugin ? rows.find(({ model }) => model.price === null)?.id : undefined;
-  /** A column of a spreadsheet fills the rows from here on. */
+  const [pasted, setPasted] = useState<{ at: string; filled: number; skipped: number } | null>(null);
+  /** Columns of a spreadsheet fill the fields and rows from here on. */
   const paste = (from: number, event: ClipboardEvent): void => {
-    const lines = event.clipboardData.getData('text').trim().split(/\r?\n/);
-    if (lines.length < 2) return;
+    const lines = readCells(event.clipboardData.getData('text'));
+    const field = [...event.currentTarget.querySelectorAll('input')].indexOf(event.target as HTMLInputElement);
+    // A formula may have lines, too.
+    const isOfFormula = field === -1 && lines?.flat().some((cell) => readCell(cell, i18n.language) === null);
+    const first = rows[from];
+    if (lines === null || isOfFormula || first === undefined) return;
     event.preventDefault();
-    const targets = rows.slice(from, from + lines.length);
-    drafts.change(targets, (row) => {
-      const draft = drafts.read(row);
-      const amount = lines[targets.indexOf(row)]?.trim().replace(/^\$/, '') ?? '';
-      const isPlain = draft.form !== expressionForm && !row.forms.find(({ id }) => id === draft.form)?.by;
-      return isPlain && readAmount(amount) !== null ? { ...draft, amounts: { [plainAmount]: amount } } : null;
+    const { drafts: filled, skipped } = pasteAmounts({
+      ...{ rows: rows.slice(from), lines, field: Math.max(0, field), read: drafts.read, language: i18n.language },
     });
+    drafts.change([...filled.keys()], (row) => filled.get(row) ?? null);
+    setPasted({ at: first.id, filled: filled.size, skipped });
   };
+  /** What the last paste left out, until what it filled is saved or discarded. */
+  const skippedAt = ({ id }: PriceTableRow): number =>
+    pasted?.at === id && (pasted.filled === 0 || hasPriceChanges(drafts)) ? pasted.skipped : 0;
   /** Gives the other models the price of a row; asks where they have another. */
   const copy = async (from: PriceTableRow): Promise<void> => {
     const draft = drafts.read(from);
@@ -109,6 +116,7 @@ export function PriceTable({ label, rows, drafts, chosen, isOfPlugin = false, co
               hasFocus={row.id === firstUnpriced}
               others={rows.length - 1}
               onPaste={(event) => paste(index, event)}
+              skipped={skippedAt(row)}
               onCopy={row === copied ? () => void copy(row) : undefined}
               choice={
                 chosen && (
@@ -139,11 +147,13 @@ type PriceRowProps = {
   others: number;
   choice: ReactNode;
   onPaste(event: ClipboardEvent): void;
+  /** Pasted lines, from this row on, that fitted no row. */
+  skipped: number;
   /** Gives the other models this price. */
   onCopy: (() => void) | undefined;
 };
 
-function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, onCopy }: PriceRowProps) {
+function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, skipped, onCopy }: PriceRowProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const sayMargin = useMarginText();
@@ -227,6 +237,11 @@ function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, 
           </div>
         )}
         <BesidePrice row={row} draft={draft} isListed={tiers.size > 0} canTake={isOfPlugin} onChange={onChange} />
+        {skipped > 0 && (
+          <Text size="xs" c="var(--mantine-color-error)" role="alert">
+            {t('sheet.skipped', { count: skipped, number: format.number(skipped) })}
+          </Text>
+        )}
         {onCopy !== undefined && (
           <Anchor component="button" type="button" className={classes.act ?? ''} onClick={onCopy}>
             {t('prices.table.copy', { count: others, number: format.number(others) })}
