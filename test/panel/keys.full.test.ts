@@ -81,7 +81,7 @@ describe('API keys', () => {
     });
     // Sent from here or from anywhere else: the page shows the key's first task.
     await panel.root().call('POST', '/api/user/manage', { action: 'add_quota', id, mode: 'add', value: 1_000_000 });
-    await page.getByRole('button', { name: /^Run · \$0\.\d\d$/ }).click();
+    await page.getByRole('button', { name: /^Send it now · \$0\.\d\d$/ }).click();
     await waitForText(page, 'Received your first request');
     await page.getByRole('region', { name: 'demo-video' }).waitFor();
     // Leaving while nobody has taken the key asks.

@@ -47,7 +47,7 @@ async function open(path = '/playground?model=demo-video', options: Parameters<t
 
 const prompt = (page: Page) => page.getByLabel('Prompt');
 const model = (page: Page) => page.getByRole('combobox', { name: 'Model' });
-const run = (page: Page) => page.getByRole('button', { name: /^Run( ·|$)/ });
+const run = (page: Page) => page.getByRole('button', { name: /^(Run|\$[\d.]+ · Run)( ·|$)/ });
 const showJson = (page: Page) => page.getByText('JSON', { exact: true }).click();
 const showForm = (page: Page) => page.getByText('Form', { exact: true }).click();
 const editor = (page: Page) => page.getByLabel('Request JSON');

@@ -179,8 +179,8 @@ function FirstRequest({ keyId, isNew, apiKey, sample, offer }: FirstRequestProps
           onClick={() => sample !== null && send.mutate(sample)}
         >
           {price === null || price.expression === null
-            ? t('play.run')
-            : t('play.runFor', { amount: format.money(price.quota) })}
+            ? t('keys.first.send')
+            : t('keys.first.sendFor', { amount: format.money(price.quota) })}
         </Button>
         <Text size="sm" c="dimmed">
           {t('keys.first.waiting')}
