@@ -317,6 +317,30 @@ describe('one channel', () => {
     expect(await page.getByText('demo-vendor-key').count()).toBe(0);
   });
 
+  test.each(['credential', 'balance'])('paused for its %s, it leads to the dialog of its key', async (reason) => {
+    const limits = { max_running: 5 };
+    const id = await root().createChannel(vendor.url, { name: 'Paused', models: ['rested'], limits });
+    const page = await openAsRoot('/channels');
+    const now = Math.floor(Date.now() / 1000);
+    const rest = { rest_reason: reason, resting_since: now - 60, resting_until: now + 600, rest_step: 1 };
+    const path = `**/api/channel/${id}`;
+    await page.route(path, async (route) => {
+      const { data } = await (await route.fetch()).json();
+      const credentials = data.capacity.credentials.map((key: object) => ({ ...key, ...rest }));
+      const capacity = { ...data.capacity, ...rest, credentials };
+      await route.fulfill({ json: { success: true, data: { ...data, capacity } } });
+    });
+    await page.goto(`${origin()}/channels/${id}`);
+    await page.getByRole('button', { name: 'Try again now' }).waitFor();
+    await page.getByRole('link', { name: 'Replace key' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Edit key' });
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('table', { name: 'Keys' }).getByText('0 of 5', { exact: true }).waitFor();
+    await page.unroute(path);
+    await root().call('DELETE', `/api/channel/${id}`);
+  });
+
   test('is deleted after a confirmation that says what breaks', async () => {
     const created = await root().createChannel(vendor.url, { name: 'Going', models: ['only-here'] });
     const page = await openAsRoot(`/channels/${created}`);

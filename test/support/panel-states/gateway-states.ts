@@ -50,7 +50,10 @@ async function showAccounts({ page, filled }: Scene): Promise<void> {
     const key = { ...data.credentials[0], last_error: '', last_error_sentence: null, last_error_at: 0 };
     const balance = { usd: 12.4, read_at: inSeconds(-600), fault: null };
     const credentials = [
-      { ...key, id: 1, label: 'Studio', key_hint: 'a1b2', running: 3, used_quota: 2_060_000, balance },
+      {
+        ...{ ...key, id: 1, label: 'Studio', key_hint: 'a1b2', running: 3, used_quota: 2_060_000, balance },
+        told_limits: { max_running: 5 },
+      },
       {
         ...{ ...key, id: 2, label: 'Studio, second account of the agency', key_hint: 'c3d4', running: 0 },
         ...{ used_quota: 910_000, balance: { ...balance, usd: 0 } },

@@ -93,6 +93,8 @@ export function ChannelRest({ channel }: { channel: Channel }) {
   const { rest_reason: reason, resting_since: since, resting_until: until, rest_step: count } = channel.capacity;
   if (reason === '' || !isPaused(channel.capacity)) return null;
   const isOneKey = reason === 'credential' && channel.credentials.length === 1;
+  const { credentials: keys } = channel.capacity;
+  const refused = keys.find((key) => isResting(key) && key.rest_reason === reason) ?? keys[0];
   const said = isOneKey
     ? t('channels.rejectedSince', { since: format.time(since) })
     : t('channels.pausedSince', { since: format.time(since), reason: t(restReasons[reason]) });
@@ -108,12 +110,17 @@ export function ChannelRest({ channel }: { channel: Channel }) {
           {said} {t('channels.pausedAttempts', { count })} {t('channels.pausedNext', { when: format.ago(until) })}
         </Text>
         <Group gap="xs">
-          {reason === 'credential' && (
-            <Button component={Link} to={`/channels/${channel.id}?tab=settings`} size="xs">
+          {(reason === 'credential' || reason === 'balance') && (
+            <Button
+              component={Link}
+              to={`/channels/${channel.id}?${new URLSearchParams({ tab: 'settings', key: String(refused?.id ?? '') })}`}
+              size="xs"
+              variant={reason === 'credential' ? 'filled' : 'default'}
+            >
               {t('channels.replaceKey')}
             </Button>
           )}
-          <CapacityActions channel={channel} rests learned={false} abandoned={0} wakeText="channels.tryNow" />
+          <CapacityActions channel={channel} rests learned={false} abandoned={0} />
         </Group>
       </Stack>
     </Alert>
@@ -363,11 +370,10 @@ type CapacityActionsProps = {
   rests: boolean;
   learned: boolean;
   abandoned: number;
-  wakeText?: 'channels.tryNow';
 };
 
 /** Ends a rest, forgets what was learned, frees slots; only what there is something of. */
-function CapacityActions({ channel: { id }, rests, learned, abandoned, wakeText }: CapacityActionsProps) {
+function CapacityActions({ channel: { id }, rests, learned, abandoned }: CapacityActionsProps) {
   const { t } = useTranslation();
   const change = useApiMutation<Action>({
     request: (action) => ({ method: 'POST', path: `/api/channel/${id}/${action}` }),
@@ -387,7 +393,7 @@ function CapacityActions({ channel: { id }, rests, learned, abandoned, wakeText 
   return (
     <>
       <Group gap="xs">
-        {rests && button('wake', t(wakeText ?? 'channels.wakeNow'))}
+        {rests && button('wake', t('channels.tryNow'))}
         {learned && button('clear-ceilings', t('channels.forgetCeiling'))}
         {abandoned > 0 && button('clear-abandoned', t('channels.freeAbandoned', { count: abandoned }))}
       </Group>

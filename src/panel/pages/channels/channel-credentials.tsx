@@ -3,6 +3,7 @@ import { IconDots } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useSearchParams } from 'react-router';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { Channel } from '../../api/types.ts';
@@ -33,6 +34,18 @@ const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 const nameKey = ({ label, key_hint: hint }: Pick<Credential, 'label' | 'key_hint'>, t: TFunction): string =>
   label === '' ? t('channels.keyEnds', { hint: hint === '' ? '…' : hint }) : label;
 
+/**
+ * How many tasks the vendor runs at once with a key; null where that is not known, or where keys
+ * share a limit.
+ */
+function findKeyLimit({ credentials, capacity, limits, pool }: Channel, key: Credential): number | null {
+  const others = credentials.filter((one) => one !== key);
+  const isShared = key.pool === '' || key.pool === pool || others.some((one) => one.pool === key.pool);
+  const declared = others.length === 0 ? capacity.limit : isShared ? null : limits?.max_running;
+  const limit = Math.min(...[declared, key.told_limits?.max_running].flatMap((each) => each ?? []));
+  return Number.isFinite(limit) ? limit : null;
+}
+
 /** Whether the vendor is not asked with this key for a while. */
 const findRest = (channel: Channel, { id }: Credential) =>
   channel.capacity.credentials.find((each) => each.id === id && isResting(each));
@@ -45,6 +58,13 @@ export function ChannelCredentials({ channel, plugin }: ChannelCredentialsProps)
   const shown = useShownKey(channel);
   const [isAdding, setAdding] = useState(false);
   const [edited, setEdited] = useState<Credential | null>(null);
+  // A link to one key opens it.
+  const linkedKey = useSearchParams()[0].get('key');
+  const [opened, setOpened] = useState<string | null>(null);
+  if (linkedKey !== opened) {
+    setOpened(linkedKey);
+    setEdited(channel.credentials.find(({ id }) => String(id) === linkedKey) ?? null);
+  }
   const columns = useColumns({ channel, shown, onEdit: setEdited });
   const balance = useApiMutation<undefined>({
     request: () => ({ method: 'POST', path: `/api/channel/${channel.id}/balance`, timeoutMs: 90_000 }),
@@ -169,7 +189,10 @@ function useColumns({ channel, shown, onEdit }: ColumnsInput): Column<Credential
       heading: t('channels.keyRunning'),
       numeric: true,
       minor: true,
-      render: ({ running }) => format.number(running),
+      render: (key) => {
+        const [taken, limit] = [format.number(key.running), findKeyLimit(channel, key)];
+        return limit === null ? taken : t('queue.slotsOf', { taken, limit: format.number(limit) });
+      },
     },
     {
       key: 'spend',
@@ -293,7 +316,7 @@ function KeyActions({ channel, shown, credential, onEdit }: KeyActionsProps) {
     if (isConfirmed) change.mutate('remove');
   };
   const main = isResting
-    ? { text: t('channels.wakeNow'), press: () => change.mutate('wake') }
+    ? { text: t('channels.tryNow'), press: () => change.mutate('wake') }
     : isOn
       ? { text: t('channels.keyEdit'), press: onEdit }
       : { text: t('channels.keyEnable'), press: () => change.mutate('switch') };

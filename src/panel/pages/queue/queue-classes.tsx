@@ -2,6 +2,7 @@ import { Anchor, Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { QueueClass } from '../../api/types.ts';
+import { Share } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
@@ -70,6 +71,14 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
       render: ({ waiting }) => format.number(waiting),
     },
   ];
+  const all = queue.reduce((sum, { waiting }) => sum + waiting, 0);
+  const share: Column<QueueClass> = {
+    key: 'share',
+    heading: t('usage.share'),
+    numeric: true,
+    minor: true,
+    render: ({ waiting }) => <Share part={waiting} of={all} />,
+  };
   return (
     <section className={classes.list} aria-labelledby="queue-models">
       <Title order={2} fz={18} id="queue-models">
@@ -77,7 +86,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
       </Title>
       <PlainTable
         label={t('queue.byModel')}
-        columns={columns}
+        columns={queue.length > 1 ? [...columns, share] : columns}
         rows={queue}
         rowKey={({ platform, model, group }) => `${platform} ${model} ${group}`}
         brief={(each) => (
