@@ -46,6 +46,7 @@ import { mailCodeRoutes, registrationRoutes } from './panel-api/sign-in/registra
 import { createSessionCookies } from './panel-api/sign-in/session-cookies.ts';
 import { signInRoutes } from './panel-api/sign-in/sign-in.ts';
 import { twoFactorRoutes } from './panel-api/sign-in/two-factor.ts';
+import { latestResultRoutes } from './panel-api/tasks/latest-results.ts';
 import { modelCatalogRoutes } from './panel-api/tasks/model-catalog.ts';
 import { playgroundRoutes } from './panel-api/tasks/playground.ts';
 import { queueRoutes } from './panel-api/tasks/queue.ts';
@@ -174,6 +175,7 @@ export const taskGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
     queueRoutes(kit, { ...deps, capacity: gateway.capacity }),
     playgroundRoutes(kit, { ...deps, heartbeatMs: config.heartbeatMs, watchAccess: auth.watchAccess }),
     modelCatalogRoutes(kit, { ...taskRooms, billing: gateway.billing }),
+    latestResultRoutes(kit, taskRooms),
     webhookRoutes(kit, deps),
     usageLogRoutes(kit, accounts),
     auditLogRoutes(kit, accounts),

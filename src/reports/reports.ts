@@ -8,12 +8,15 @@ import {
   type HealthReader,
 } from './read-channel-health.ts';
 import { createFigureReader, type FigureReader } from './read-figures.ts';
+import { createLatestResultReader, type LatestResultReader } from './read-latest-results.ts';
 import { type BillReplay, createBillReplay } from './replay-bills.ts';
 import { createUsageAdder, createUsageReader, quarterCleanUp, type UsageReader } from './report-usage.ts';
 
 export type Reports = {
   /** Statistics of the last days; a few seconds old. */
   readonly figures: FigureReader;
+  /** What each model made last; a few seconds old. */
+  readonly latestResults: LatestResultReader;
   /** What was used in a period, over time and by user, key, channel or model. */
   readonly usage: UsageReader;
   /** How a channel did in the last hours. */
@@ -40,8 +43,10 @@ export function createReports(deps: ReportDeps): Reports {
   const addUp = createUsageAdder(deps);
   const usage = createUsageReader(deps, addUp);
   const channelHistory = createChannelHistoryReader(deps, addUp);
+  const figures = createFigureReader(deps);
   return {
-    figures: createFigureReader(deps),
+    figures,
+    latestResults: createLatestResultReader({ store: deps.store, figures }),
     usage,
     channelHistory,
     replayBills: createBillReplay(deps),

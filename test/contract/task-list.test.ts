@@ -140,4 +140,27 @@ describeEachStore('the list of tasks', (opened) => {
       { reason: 'no balance', sentence: null, count: 1, channels: [on(9, 1)] },
     ]);
   });
+
+  test('the latest success of each model is found, of one user or of all', async () => {
+    const { store, user, add } = await addOwner();
+    const other = await addUser(store);
+    const made = { status: 'SUCCESS', finishTime: 200 } as const;
+    const [bird, cat] = [propertiesFor('a boat', 'bird'), propertiesFor('a boat', 'cat')];
+    const old = await add({ properties: bird }, made);
+    await add({ properties: cat }, made);
+    const latest = await add({ properties: cat }, made);
+    await add({ properties: cat }, { status: 'FAILURE', finishTime: 200 });
+    await add({ properties: bird });
+    const { taskId, execution, properties } = await add({ properties: bird }, made);
+    await store.tasks.hide({ taskId, userId: user.id, execution, properties });
+    const foreign = await add({ userId: other.id, properties: bird }, made);
+    const read = async (filter: { userId?: number }, sought: string[] = []) => {
+      const found = await store.tasks.latestSuccesses(filter, new Set(sought));
+      return found.map(({ id }) => id);
+    };
+    expect(await read({ userId: user.id })).toEqual([latest.id, old.id]);
+    expect(await read({ userId: user.id }, ['demo\nunknown'])).toEqual([latest.id, old.id]);
+    expect(await read({ userId: other.id })).toEqual([foreign.id]);
+    expect((await read({})).slice(0, 2)).toEqual([foreign.id, latest.id]);
+  });
 });

@@ -24,7 +24,7 @@ testInFullRun.each([
   ['/', 'Home', '/api/stats', ['by=channel', 'by=user', 'status=SUCCESS']],
   ['/?scope=own', 'Home', '/api/stats', ['status=SUCCESS', '/api/user/self/balance-alert']],
   ['/usage', 'Usage', '/api/usage', ['/api/user/self/balance-alert', '/api/user/self/storage']],
-  ['/models', 'Models', '/api/model/catalog', ['/api/task/feed']],
+  ['/models', 'Models', '/api/model/catalog', ['/api/model/results']],
   ['/channels/1', 'Main', '/api/channel/1', ['/api/channel/1/history', 'channel_id=1']],
   ['/system', 'System', '/api/node', ['/api/node/history', '/api/backup']],
   [

@@ -328,7 +328,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'readContent deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter addUnstored unstoredTasks forgetUnstored',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
-    'makeDue amend byIds countUnfinished expireAllLeases failureReasons feed hide keepStreamedOutputs latestWithData list notePassedOver noteVendorJob pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions shiftStreamedOutputs streamedOutputsAfter untilDue',
+    'makeDue amend byIds countUnfinished expireAllLeases failureReasons feed hide keepStreamedOutputs latestSuccesses latestWithData list notePassedOver noteVendorJob pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions shiftStreamedOutputs streamedOutputsAfter untilDue',
   taskViews: 'delete deleteAll list save',
   twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
   users:

@@ -74,6 +74,7 @@ const lists: Query[] = [
   ['list by cost', ({ tasks }) => tasks.list({}, { ...page, sort: 'cost' }), 'tasks', /task_list/, [[3, 3]]],
   ['feed', ({ tasks }) => tasks.feed({}, { limit: 20, order: 'desc' }), 'tasks', /task_list(_pkey)?/, [[3]]],
   ['failureReasons', ({ tasks }) => tasks.failureReasons({}, 50), 'tasks', /task_list/],
+  ['latestSuccesses', ({ tasks }) => tasks.latestSuccesses({}, new Set()), 'tasks', /task_list/],
 ];
 
 /**

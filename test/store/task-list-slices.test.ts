@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { systemClock } from '../../src/kernel/index.ts';
-import type { TaskListFilter, TaskListPage, TaskSort } from '../../src/store/ports/index.ts';
+import { modelKey, type TaskListFilter, type TaskListPage, type TaskSort } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesFor } from '../../src/store/schema/index.ts';
 import { querySqlite } from '../../src/store/sqlite/open-sqlite.ts';
@@ -98,6 +98,14 @@ describeEachStore(`a user's list of ${TASKS} tasks`, (opened) => {
       { reason: 'reason 1', sentence: null, count: 15, channels: [{ channelId: 1, count: 15 }] },
     ]);
 
+    const latest = async (...models: string[]) => {
+      const sought = new Set(models.map((model) => modelKey({ platform: 'demo', model })));
+      return numbers({ items: await tasks.latestSuccesses({ userId: OWNER }, sought) });
+    };
+    expect(await latest('new')).toEqual([TASKS - 1]);
+    // It lies in the last slice.
+    expect(await latest('new', 'old')).toEqual([TASKS - 1, 100]);
+
     const read: number[] = [];
     let after: string | undefined;
     do {
@@ -125,6 +133,8 @@ describeEachStore(`a user's list of ${TASKS} tasks`, (opened) => {
         () => tasks.feed({ ...own, query: 'zebra' }, { limit: 20, order: 'asc' }),
         () => tasks.failureReasons(own, 20),
         () => tasks.failureReasons({ ...own, query: 'zebra' }, 20),
+        () => tasks.latestSuccesses({ userId: OWNER }, new Set([modelKey({ platform: 'demo', model: 'old' })])),
+        () => tasks.latestSuccesses({}, new Set([modelKey({ platform: 'demo', model: 'none' })])),
       ];
       for (const ask of asks) {
         await ask();

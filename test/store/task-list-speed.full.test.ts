@@ -73,6 +73,7 @@ describeEachStore('with 100,000 tasks of 1,000 users and 500 keys', (opened) => 
       ['feed', () => store.tasks.feed({}, { limit: 100, order: 'desc', after: 'task_50000' })],
       ['feed of a text', () => store.tasks.feed({ query: 'zebra' }, { limit: 100, order: 'desc' })],
       ['reasons', () => store.tasks.failureReasons({}, 50)],
+      ['latest results', () => store.tasks.latestSuccesses({}, new Set(['plugin-1\nunknown']))],
       ['reasons of a text', () => store.tasks.failureReasons({ query: 'sunny' }, 50)],
     ];
     const slow: string[] = [];

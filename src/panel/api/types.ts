@@ -133,6 +133,8 @@ export type TaskWebhook = DataOf<TaskApi[':task_id']['webhooks']['get']>['items'
 export type CallableModel = DataOf<Api['model']['get']>[number];
 export type ModelCatalog = DataOf<Api['model']['catalog']['get']>;
 export type ModelCard = ModelCatalog['items'][number];
+/** What a model made last. */
+export type ModelResult = DataOf<Api['model']['results']['get']>[number];
 export type TaskQuote = DataOf<TaskApi['quote']['post']>;
 export type AttentionItem = DataOf<Api['attention']['get']>[number];
 

@@ -59,7 +59,12 @@ export const LIST_LIMITS = {
   searched: 10_000,
   /** Tasks found by a text. */
   found: 1000,
+  /** Models whose latest success is listed. */
+  models: 200,
 } as const;
+
+/** A model of a plugin, as one text. */
+export const modelKey = ({ platform, model }: { platform: string; model: string }): string => `${platform}\n${model}`;
 
 export type TaskFeed = {
   items: ListedTask[];
@@ -88,6 +93,13 @@ export interface TaskListStore {
     filter: TaskListFilter,
     part: { after?: string; limit: number; order: 'asc' | 'desc' },
   ): Promise<TaskFeed | undefined>;
+  /**
+   * The latest success of each model, of a user or of all, the newest first; at most
+   * `LIST_LIMITS.models`. Tasks that their user has deleted do not count. It looks at the newest
+   * tasks, and while one of the models `sought` (`modelKey`) is missing, at up to
+   * `LIST_LIMITS.fed`.
+   */
+  latestSuccesses(filter: { userId?: number }, sought: ReadonlySet<string>): Promise<ListedTask[]>;
   /** The tasks of these ids, in their order. */
   byIds(ids: readonly number[]): Promise<ListedTask[]>;
   /** How often the failed tasks failed for each reason, the most frequent first. */

@@ -70,7 +70,8 @@ const paths = [
     (filter) => `/api/audit?page_size=100${filter}`,
   ),
   // The rest of the panel.
-  ...['/api/model', '/api/model/catalog', '/api/price', '/api/price/missing', '/api/node', '/api/option'],
+  ...['/api/model', '/api/model/catalog', '/api/model/results', '/api/price', '/api/price/missing'],
+  ...['/api/node', '/api/option'],
   ...['/api/node/history?hours=24', '/api/node/history?hours=336', '/api/plugin/task', '/api/backup'],
   '/api/user/self/views',
 ];

@@ -349,6 +349,7 @@ describe('every route declares who may call it', () => {
         'GET /api/log/export',
         'GET /api/model',
         'GET /api/model/catalog',
+        'GET /api/model/results',
         'GET /api/queue',
         'GET /api/stats',
         'GET /api/task',

@@ -14,35 +14,6 @@ beforeAll(async () => {
   ids.root = (await panel.send('/api/user/self', { token: tokens.root })).json.data.id;
   ids.user = panel.addUser('user', 1);
   tokens.user = (await panel.logIn('user')).token;
-  const add = (id: string, change: Record<string, string | number>) => {
-    const task = {
-      ...{
-        task_id: id,
-        platform: 'demo',
-        user_id: ids.user,
-        '"group"': 'default',
-        channel_id: 3,
-        action: 'text_to_video',
-      },
-      ...{
-        status: 'SUCCESS',
-        progress: '100%',
-        created_at: 1000,
-        updated_at: 1000,
-        submit_time: 1000,
-        finish_time: 1060,
-      },
-      ...{
-        quota: 100,
-        properties: propertiesFor('a cat'),
-        execution: JSON.stringify({ pluginKey: 'demo' }),
-        billing: '{}',
-      },
-      ...change,
-    };
-    const values = Object.values(task).map((value) => `'${String(value).replaceAll("'", "''")}'`);
-    panel.run(`insert into tasks (${Object.keys(task)}) values (${values})`);
-  };
   add('task_cheap', { quota: 5, api_key_id: 9 });
   add('task_blocked', { status: 'FAILURE', fail_reason: 'blocked', quota: 0, finish_time: 1010 });
   add('task_dear', { quota: 900, created_at: 2000, properties: propertiesFor('a Dog'), data: '{"vendor":"<said>"}' });
@@ -50,8 +21,37 @@ beforeAll(async () => {
 });
 afterAll(() => panel.gateway.stop());
 
-const propertiesFor = (input: string) =>
-  JSON.stringify({ input, originModelName: 'demo-video', upstreamModelName: 'secret-name' });
+const propertiesFor = (input: string, model = 'demo-video') =>
+  JSON.stringify({ input, originModelName: model, upstreamModelName: 'secret-name' });
+const add = (id: string, change: Record<string, string | number>) => {
+  const task = {
+    ...{
+      task_id: id,
+      platform: 'demo',
+      user_id: ids.user,
+      '"group"': 'default',
+      channel_id: 3,
+      action: 'text_to_video',
+    },
+    ...{
+      status: 'SUCCESS',
+      progress: '100%',
+      created_at: 1000,
+      updated_at: 1000,
+      submit_time: 1000,
+      finish_time: 1060,
+    },
+    ...{
+      quota: 100,
+      properties: propertiesFor('a cat'),
+      execution: JSON.stringify({ pluginKey: 'demo' }),
+      billing: '{}',
+    },
+    ...change,
+  };
+  const values = Object.values(task).map((value) => `'${String(value).replaceAll("'", "''")}'`);
+  panel.run(`insert into tasks (${Object.keys(task)}) values (${values})`);
+};
 const list = async (query: string, token = tokens.user) => {
   const { status, json } = await panel.send(`/api/task${query}`, { token });
   if (status !== 200) return status;
@@ -144,5 +144,17 @@ describe('a deletion', () => {
       'dear blocked',
       404,
     ]);
+  });
+});
+
+describe('the latest results of models', () => {
+  test("are a user's own, and for an administrator those of all users", async () => {
+    add('task_pro', { properties: propertiesFor('a cow', 'demo-video-pro') });
+    add('task_pro_failed', { status: 'FAILURE', properties: propertiesFor('a hen', 'demo-video-pro') });
+    const read = async (token: string) => (await panel.send('/api/model/results', { token })).json.data;
+    const result = { platform: 'demo', status: 'SUCCESS' };
+    const pro = { id: 'task_pro', model: 'demo-video-pro', ...result };
+    expect(await read(tokens.user)).toEqual([pro, { id: 'task_dear', model: 'demo-video', ...result }]);
+    expect(await read(tokens.root)).toEqual([pro, { id: 'task_of_root', model: 'demo-video', ...result }]);
   });
 });

@@ -3,7 +3,7 @@ import { IconPlayerPlay } from '@tabler/icons-react';
 import { useId } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { CallableModel, ModelCard as Model, TaskSummary } from '../../api/types.ts';
+import type { CallableModel, ModelCard as Model, ModelResult } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -14,7 +14,7 @@ import classes from './models.module.css';
 import { sayAbilities } from './say-abilities.ts';
 import { useModelWords } from './use-model-words.ts';
 
-type ModelCardProps = { model: Model; result: TaskSummary | undefined; schema: CallableModel['schema'] | undefined };
+type ModelCardProps = { model: Model; result: ModelResult | undefined; schema: CallableModel['schema'] | undefined };
 
 /** One model: who makes it, what it takes, what it costs, how long it takes, and how to call it. */
 export function ModelCard({ model: card, result, schema }: ModelCardProps) {

@@ -1,7 +1,7 @@
 import { Button, Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { ModelCard as Model, TaskSummary } from '../../api/types.ts';
+import type { ModelCard as Model, ModelResult } from '../../api/types.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, PlainTable, RowLink } from '../../ui/table/data-table.tsx';
@@ -15,8 +15,8 @@ import { useModelWords } from './use-model-words.ts';
 
 type ModelTableProps = {
   models: readonly Model[];
-  /** The reader's latest result of each, by its key. */
-  results: ReadonlyMap<string, TaskSummary>;
+  /** The latest result of each, by its key. */
+  results: ReadonlyMap<string, ModelResult>;
   sort: string;
   onSort(sort: string): void;
 };

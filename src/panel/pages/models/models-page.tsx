@@ -2,7 +2,7 @@ import { ActionIcon, SegmentedControl, Text } from '@mantine/core';
 import { IconLayoutGrid, IconList } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { CallableModel, ModelCard as Model, ModelCatalog, TaskFeed, TaskSummary } from '../../api/types.ts';
+import type { CallableModel, ModelCard as Model, ModelCatalog, ModelResult } from '../../api/types.ts';
 import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { SearchField } from '../../ui/form/filter-bar.tsx';
@@ -42,27 +42,13 @@ const searchFrom = 9;
 /** What is drawn at once: a page of hundreds of cards is slow to paint, and nobody reads it. */
 const shownAtOnce = { cards: 60, rows: 200 };
 
-const resultsPath = '/api/task/feed?status=SUCCESS&limit=100';
+const resultsPath = '/api/model/results';
 
-/**
- * The reader's latest results, one a model: what it looks like says more than its name. Results of
- * one prompt look alike, so each model has another, where there is one.
- */
-function useLatestResults(): ReadonlyMap<string, TaskSummary> {
-  const feed = useApiQuery<TaskFeed>(resultsPath);
-  const results = new Map<string, TaskSummary>();
-  const prompts = new Set<string>();
-  const tasks = (feed.data?.items ?? []).map((task) => ({ task, key: keyOfTask(task) }));
-  for (const { task, key } of tasks) {
-    if (results.has(key) || prompts.has(task.input)) continue;
-    results.set(key, task);
-    prompts.add(task.input);
-  }
-  for (const { task, key } of tasks) if (!results.has(key)) results.set(key, task);
-  return results;
+/** The latest result of each model: what it looks like says more than its name. */
+function useLatestResults(): ReadonlyMap<string, ModelResult> {
+  const { data = [] } = useApiQuery<ModelResult[]>(resultsPath);
+  return new Map(data.map((result) => [modelKey({ plugin_key: result.platform, model: result.model }), result]));
 }
-
-const keyOfTask = ({ platform, model }: TaskSummary): string => modelKey({ plugin_key: platform, model });
 
 const filterNames = ['layout', 'sort'] as const;
 type ModelFilters = Filters<(typeof filterNames)[number]>;

@@ -9,7 +9,7 @@ import { artifactPath } from './read-task.ts';
 import classes from './task-poster.module.css';
 
 type TaskPosterProps = {
-  task: TaskSummary;
+  task: Pick<TaskSummary, 'id' | 'model' | 'status' | 'poster'>;
   /** In a row of a table, in two lines on a phone, or as wide as its place. */
   size: 'row' | 'brief' | 'tile';
 };

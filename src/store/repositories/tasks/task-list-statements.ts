@@ -65,6 +65,18 @@ export function createListStatements(context: Context) {
       .groupBy(taskList.failReason, taskList.channelId)
       .prepare(),
   );
+  const latest = lazyByShape((sought: Sought) =>
+    db
+      .select({
+        platform: taskList.platform,
+        model: taskList.model,
+        id: sql<number>`max(${taskList.id})`.mapWith(Number),
+      })
+      .from(taskList)
+      .where(isWithin(taskList, sought, 'desc'))
+      .groupBy(taskList.platform, taskList.model)
+      .prepare(),
+  );
   const isAmong = (): SQL => lists.amongIds(tasks.id, 'ids');
   const readRows = lazy(() =>
     db
@@ -108,6 +120,8 @@ export function createListStatements(context: Context) {
     findRanked: (sought: RankedSought, rank: 'cost' | 'duration', limit: number): Promise<Ranked[]> =>
       ranked[rank](sought).execute({ ...sought, limit }),
     countReasons: (sought: Sought) => reasons(sought).execute(sought),
+    /** The newest task of each model. */
+    findLatest: (sought: Sought) => latest(sought).execute(sought),
 
     async readSentences(ids: readonly number[]) {
       if (ids.length === 0) return new Map<number, StoredSentence | null>();

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import {
   countingLimit,
   LIST_LIMITS,
+  modelKey,
   type TaskListFilter,
   type TaskListStore,
   type TaskSort,
@@ -24,6 +25,8 @@ import {
 const TASKS_AT_ONCE = 20_000;
 /** The limit where it reads their prompts. */
 const PROMPTS_AT_ONCE = 2000;
+/** Tasks that are looked at first where the newest few may be enough. */
+const FEW_TASKS = 2000;
 /** Distinct reasons of failures that are counted. */
 const MAX_REASONS = 10_000;
 
@@ -40,7 +43,7 @@ export function createTaskList(context: Context): TaskListStore {
   const { tasks, taskList } = tables;
   const containsText = createTextMatcher(context);
   const { slices, reachesBeyond, inTurn } = createTaskSlicer(context);
-  const { countRows, findPage, findRanked, countReasons, readSentences, read, findId, findTaskId } =
+  const { countRows, findPage, findRanked, countReasons, findLatest, readSentences, read, findId, findTaskId } =
     createListStatements(context);
 
   const toRank = (sort: TaskSort) => {
@@ -206,6 +209,26 @@ export function createTaskList(context: Context): TaskListStore {
       const items = await read(ids.slice(0, limit));
       if (ids.length > limit) return { items, next: items.at(-1)?.taskId ?? null };
       return { items, next: goesOnAt === undefined ? null : await findTaskId(goesOnAt) };
+    },
+
+    async latestSuccesses({ userId }, sought) {
+      const latest = new Map<string, number>();
+      const missing = new Set(sought);
+      let looked = 0;
+      for await (const slice of slices({ userId, order: 'desc', size: TASKS_AT_ONCE, first: FEW_TASKS })) {
+        const filter = { status: 'SUCCESS', hidden: false, ...slice.bounds };
+        const found = await inTurn({ userId, count: slice.count }, () => findLatest(filter));
+        for (const { id, ...model } of found) {
+          const key = modelKey(model);
+          // The slices come from the newest task on.
+          if (!latest.has(key)) latest.set(key, id);
+          missing.delete(key);
+        }
+        looked += slice.count;
+        if (slice.isEnd || missing.size === 0 || looked > LIST_LIMITS.fed - TASKS_AT_ONCE) break;
+      }
+      const newest = [...latest.values()].sort((a, b) => b - a);
+      return read(newest.slice(0, LIST_LIMITS.models));
     },
 
     async failureReasons({ query, ...filter }, limit) {

@@ -40,7 +40,8 @@ async function offer(session: Session, queries: QueryClient, taskId: string): Pr
   const { offerPreviews } = await import('./offer-previews.ts');
   if (!(await offerPreviews(session, taskId))) return;
   await queries.invalidateQueries({
-    predicate: ({ queryKey: [kind, path] }) => kind === 'api' && /^\/api\/task(?:\?|\/|$)/.test(String(path)),
+    predicate: ({ queryKey: [kind, path] }) =>
+      kind === 'api' && /^\/api\/(?:task|model\/results)(?:\?|\/|$)/.test(String(path)),
   });
 }
 
