@@ -7,13 +7,18 @@ import {
   sentence,
   trimTrailing,
 } from '../kernel/index.ts';
-import { boundPluginKeys, type DeclaredLimits, type EnabledStatus, GATEWAY_TYPE } from '../store/ports/index.ts';
+import {
+  boundPluginKeys,
+  type DeclaredLimits,
+  type EnabledStatus,
+  GATEWAY_TYPE,
+  MAX_BASE_URL,
+  RELAY_TYPE,
+} from '../store/ports/index.ts';
 import { channelErrors } from './errors.ts';
 
 /** A channel bound to a plugin by `task_plugin_key` (specification, "Channels"). */
 export const TASK_PLUGIN_TYPE = 61;
-/** The OpenAI-compatible relay. */
-export const RELAY_TYPE = 1;
 
 export type CredentialInput = {
   key: string;
@@ -77,8 +82,6 @@ export const boundPlugin = (
 const MAX_NAME = 64;
 const MAX_KEY = 16 * 1024;
 const MAX_MODELS = 1000;
-/** The limit of a manifest's `baseUrl`; a channel's address has the same. */
-const MAX_BASE_URL = 191;
 /**
  * The longest base URL that is parsed. Normalising changes its length: escapes in the path make it
  * longer, removed trailing slashes shorter.

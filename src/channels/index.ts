@@ -18,6 +18,7 @@
  * - `rests`: how long something rests after a refusal; `account-watches`: whether a vendor is down.
  */
 
+export { RELAY_TYPE } from '../store/ports/index.ts';
 export { createCapacity } from './capacity/capacity.ts';
 export { credentialPool } from './capacity/declared-limits.ts';
 export { heldSlots } from './capacity/pools.ts';
@@ -48,7 +49,6 @@ export {
   MAX_SCRIPT_BYTES,
   mapModel,
   type PluginLookup,
-  RELAY_TYPE,
   TASK_PLUGIN_TYPE,
 } from './check-channel.ts';
 export { type CredentialChange, type CredentialService, MAX_CREDENTIALS, shortenKey } from './credentials.ts';

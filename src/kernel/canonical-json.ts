@@ -1,16 +1,18 @@
 import { sha256Hex } from './crypto.ts';
-import { endOfString } from './json.ts';
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  endOfString,
+  MINUS,
+  NINE,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  ZERO,
+} from './json.ts';
 
-const QUOTE = 0x22;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const NINE = 0x39;
-const COLON = 0x3a;
-const COMMA = 0x2c;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 /** The characters between values, and those of numbers: tables, since a text may be all of them. */
 const SPACES = toTable(' \t\n\r');
 const NUMBERS = toTable('0123456789+-.eE');

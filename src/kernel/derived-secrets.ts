@@ -4,8 +4,8 @@
  */
 import { isObject, parseJson } from './json.ts';
 
-/** Shorter derived values could be ordinary words. */
-const SHORTEST = 8;
+/** Shorter values could be ordinary words. */
+export const SHORTEST_SECRET = 8;
 /**
  * Between dots, and under names that say nothing: a word must be long and mixed to be taken for a
  * credential.
@@ -77,16 +77,18 @@ function splitKey(key: string): string[] {
   if (isObject(account)) {
     const members = Object.entries(account as Record<string, unknown>);
     return members.flatMap(([name, value]) =>
-      typeof value === 'string' && value.length >= SHORTEST && /key|secret|token|passw/i.test(name) ? [value] : [],
+      typeof value === 'string' && value.length >= SHORTEST_SECRET && /key|secret|token|passw/i.test(name)
+        ? [value]
+        : [],
     );
   }
-  const parts = key.split(/[|:,;\s]+/).filter(({ length }) => length >= SHORTEST);
+  const parts = key.split(/[|:,;\s]+/).filter(({ length }) => length >= SHORTEST_SECRET);
   const words = key.split('.').filter(({ length }) => length >= SHORTEST_UNNAMED);
   return [...parts, ...words].filter((part) => part !== key);
 }
 
 function listEncodings(value: string): string[] {
-  if (value.length < SHORTEST || value.length > LONGEST / 2) return [];
+  if (value.length < SHORTEST_SECRET || value.length > LONGEST / 2) return [];
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
   // Padding is cut off: the form with it begins with this one.
@@ -171,6 +173,6 @@ function addFromBody(found: string[], body: unknown): void {
 }
 
 function unique(values: readonly string[], always: readonly string[]): string[] {
-  const fit = values.filter(({ length }) => length >= SHORTEST && length <= LONGEST);
+  const fit = values.filter(({ length }) => length >= SHORTEST_SECRET && length <= LONGEST);
   return [...new Set([...always, ...fit])].slice(0, MOST);
 }

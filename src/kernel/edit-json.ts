@@ -1,5 +1,20 @@
 /** Reads and changes members of a JSON text in place, so that the rest stays as it is written. */
-import { endOfString, isObject, type Json } from './json.ts';
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  CURLY,
+  endOfString,
+  isObject,
+  type Json,
+  MINUS,
+  NINE,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  ZERO,
+} from './json.ts';
 
 /** A member of an object in JSON text, by indexes. `start`: of its name. `end`: after its value. */
 export type JsonMember = { name: string; start: number; value: number; end: number };
@@ -12,14 +27,6 @@ type ReadObject = { members: JsonMember[]; names: number };
 
 /** Longer than any name that is looked for, with each character escaped. */
 const MAX_NAME = 512;
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
 
 /**
  * Reads the members of the object in `text`, which a parser has accepted. Takes linear time, and
@@ -125,14 +132,6 @@ const INTEGER = /^-?[1-9][0-9]+$/;
 const NAMES_ID = /(?:^|_)[iI][dD]s?$|I[dD]s?$/;
 const LONGEST_NAME = 512;
 
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const NINE = 0x39;
-/** The bit in which `[` differs from `{`, and `]` from `}`. */
-const CURLY = 0x20;
-const OPENING = 0x7b;
-const CLOSING = 0x7d;
-
 /**
  * Parses JSON text. An id that a number would round, such as `{"id":7615917337495251231}`, is a
  * text of its digits. Takes linear time. @throws SyntaxError
@@ -156,8 +155,8 @@ function quoteLongIds(text: string): string {
       string = { start: at, close };
       at = close;
     } else if (code === COLON) name = string;
-    else if ((code | CURLY) === OPENING) outer.push(name);
-    else if ((code | CURLY) === CLOSING) name = outer.pop();
+    else if ((code | CURLY) === OPEN_OBJECT) outer.push(name);
+    else if ((code | CURLY) === CLOSE_OBJECT) name = outer.pop();
     else if (code === MINUS || (code >= ZERO && code <= NINE)) {
       NUMBER.lastIndex = at;
       const number = NUMBER.exec(text)?.[0] ?? '-';

@@ -1,4 +1,5 @@
 /** Finds the values of some paths in JSON text while it passes, without parsing it. */
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json.ts';
 import { measureJsonString, skipJsonString } from './scan-json.ts';
 
 /**
@@ -50,14 +51,6 @@ const MAX_WHOLE_BYTES = 64 * 1024;
  */
 const MAX_FOUND = 10_000;
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 const NUMBER_BYTES = new Set(Buffer.from('0123456789+-.eE'));
 /** Bytes that begin a number: the `e` of `false` does not. */
 const NUMBER_STARTS = new Set(Buffer.from('0123456789-'));

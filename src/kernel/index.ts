@@ -43,7 +43,7 @@ export {
   sha256Hex,
   writeSecretList,
 } from './crypto.ts';
-export { listKeySecrets, listRequestSecrets } from './derived-secrets.ts';
+export { listKeySecrets, listRequestSecrets, SHORTEST_SECRET } from './derived-secrets.ts';
 export { countNames, editJson, type JsonChanges, parseLongIds, readJsonMembers } from './edit-json.ts';
 export {
   AppError,

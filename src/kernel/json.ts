@@ -8,12 +8,20 @@ export type JsonObject = { [key: string]: Json };
  */
 export const MAX_JSON_DEPTH = 256;
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+/** The bytes of JSON's own characters. */
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const MINUS = 0x2d;
+export const ZERO = 0x30;
+export const NINE = 0x39;
+export const OPEN_ARRAY = 0x5b;
+export const CLOSE_ARRAY = 0x5d;
+export const OPEN_OBJECT = 0x7b;
+export const CLOSE_OBJECT = 0x7d;
 /** The bit in which `[` differs from `{`, and `]` from `}`. */
-const CURLY = 0x20;
-const OPENING = 0x7b;
-const CLOSING = 0x7d;
+export const CURLY = 0x20;
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -47,8 +55,8 @@ function nestsTooDeep(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === QUOTE) i = endOfString(text, i);
-    else if ((code | CURLY) === CLOSING) depth -= 1;
-    else if ((code | CURLY) === OPENING) {
+    else if ((code | CURLY) === CLOSE_OBJECT) depth -= 1;
+    else if ((code | CURLY) === OPEN_OBJECT) {
       depth += 1;
       if (depth > MAX_JSON_DEPTH) return true;
     }

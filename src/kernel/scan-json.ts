@@ -1,5 +1,6 @@
 /** Counts the values, levels and names of JSON text in chunks, before a parser may have it. */
 import { nextTurn } from './background-work.ts';
+import { BACKSLASH, QUOTE } from './json.ts';
 
 /**
  * Limits of JSON text. `maxDepth` counts nested arrays and objects; every value counts except
@@ -30,8 +31,6 @@ export type JsonScanner = {
   /** Bytes, values and levels so far. */
   readonly counts: { readonly bytes: number; readonly values: number; readonly depth: number };
 };
-
-const QUOTE = 0x22;
 
 /** What a byte outside of strings begins or ends. */
 const SPACE = 0;
@@ -136,8 +135,6 @@ export async function* sliceChunks(
     }
   }
 }
-
-const BACKSLASH = 0x5c;
 
 /**
  * `next`: the index after the skipped bytes. `isEscaped`: the next byte of the string is escaped.

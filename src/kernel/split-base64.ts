@@ -1,4 +1,5 @@
-const BACKSLASH = 0x5c;
+import { BACKSLASH } from './json.ts';
+
 const BASE64 = 1;
 const ESCAPE = 2;
 /** The kind of each byte: `BASE64`, `ESCAPE`, or 0 for neither. */

@@ -1,7 +1,14 @@
 import { RELAY_TYPE } from '../channels/index.ts';
 import { type Logger, sleepInStep } from '../kernel/index.ts';
 import { type ChannelRecord, type RelayKind, STATUS } from '../store/ports/index.ts';
-import { type Caller, findProtocolOwners, type ProtocolOwner, type TaskDeps, taskErrors } from '../tasks/index.ts';
+import {
+  type Caller,
+  findProtocolOwners,
+  INTERRUPTED_EVERY_MS,
+  type ProtocolOwner,
+  type TaskDeps,
+  taskErrors,
+} from '../tasks/index.ts';
 import { relayErrors } from './errors.ts';
 import { createAccountRequestLimits } from './limit-account-requests.ts';
 import { createOwnerRequestLimits } from './limit-owner-requests.ts';
@@ -101,8 +108,6 @@ const OBJECTS_KEPT_SECONDS = 90 * DAY;
 /** The plugins' protocol of each kind that has one. */
 const PROTOCOLS = { response: 'proto_responses', video: 'proto_video' } as const;
 const hasProtocol = (kind: RelayKind): kind is keyof typeof PROTOCOLS => Object.hasOwn(PROTOCOLS, kind);
-/** The only node of a database expires the leases of an earlier process when it starts. */
-const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
 
 export function createRelay({ linkVideo, ...deps }: TaskDeps & RelayLinks): Relay {
   const { store, clock, logger } = deps;

@@ -29,12 +29,14 @@ export {
   type TaskListFilter,
   type TaskSort,
 } from '../store/ports/index.ts';
+export { STALLED_MS } from './dispatch/dispatcher.ts';
 export { taskErrors } from './errors.ts';
 export { digestJson, runIdempotently, stillInProgress } from './idempotency/run-idempotently.ts';
 export { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 export type { TaskEvent } from './observation/follow-task.ts';
 export { type Observation, observeTask } from './observation/limit-observations.ts';
 export { watchTask } from './observation/watch-task.ts';
+export { INTERRUPTED_EVERY_MS } from './polling/poll-engine.ts';
 export { cancelTask, isCancelled } from './state/cancel-task.ts';
 export { createOutcomeCounter } from './state/count-outcomes.ts';
 export { deleteTask, hideTask } from './state/delete-task.ts';
@@ -51,6 +53,7 @@ export {
   taskView,
 } from './state/describe-task.ts';
 export { findOwnTask, findOwnTasks, findOwnTaskToRender } from './state/find-own-tasks.ts';
+export { IDEMPOTENCY_SECONDS } from './state/open-tasks.ts';
 export { limitReached, listOwnerLimits, readConcurrencyLimits } from './state/owner-limits.ts';
 export { toStoredFailure } from './state/stored-failure.ts';
 export { traceEvent } from './state/trace-event.ts';
@@ -62,8 +65,8 @@ export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts
 export { createRefusalLog } from './submission/note-attempts.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
 export { readFields, readModel, requestedModel } from './submission/read-request.ts';
-export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
-export { mayStore } from './submission/request-options.ts';
+export { STORE_ATTEMPTS, STORE_PAUSE_MS, SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
+export { mayStore, UNSTORED_SECONDS } from './submission/request-options.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
 export { submitTask } from './submission/submit-task.ts';
 export { createUnrecordedJobs, type JobNotes, type UnrecordedJobs } from './submission/unrecorded-jobs.ts';

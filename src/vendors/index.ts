@@ -21,6 +21,7 @@ export {
 } from './answer/hook-errors.ts';
 export {
   EventTooLarge,
+  MAX_ACTION,
   readReportedFields,
   readSubmitEvents,
   readVendorAnswer,

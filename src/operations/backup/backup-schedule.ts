@@ -13,7 +13,7 @@ import {
   sleepInStep,
 } from '../../kernel/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
-import type { BackupRun, Store } from '../../store/ports/index.ts';
+import { BACKUP_CLOCK_SECONDS, type BackupRun, type Store } from '../../store/ports/index.ts';
 import type { Notices } from '../watches/queue-notices.ts';
 import { describeLocation } from './backup-location.ts';
 import {
@@ -34,8 +34,6 @@ const LOOK_MS = 60_000;
 const DAY_SECONDS = 86_400;
 /** How long after its hour a missing backup is overdue: making it may take a while. */
 const OVERDUE_SECONDS = 6 * 3600;
-/** How far nodes' clocks may differ. */
-const CLOCK_SECONDS = 300;
 const SHOWN_RUNS = 10;
 const SHOWN_WARNINGS = 10;
 const ANSWER_BYTES = 64 * 1024;
@@ -137,20 +135,20 @@ export function createBackups(deps: Deps): Backups {
     const runs = await store.backups.latest(SHOWN_RUNS);
     const run = runs.find((each) => each.id === due.id);
     const isWaiting =
-      run?.status === 'failed' && now - run.endedAt < RETRY_SECONDS && run.endedAt <= now + CLOCK_SECONDS;
+      run?.status === 'failed' && now - run.endedAt < RETRY_SECONDS && run.endedAt <= now + BACKUP_CLOCK_SECONDS;
     if (run?.status === 'running' || isWaiting || wasMade(runs, due)) return;
     await make(['--schedule']);
   }
 
   /** The latest runs, the newest first. One from the future, by a wrong clock, says nothing. */
   async function pastRuns(): Promise<BackupRun[]> {
-    const limit = clock.unix() + CLOCK_SECONDS;
+    const limit = clock.unix() + BACKUP_CLOCK_SECONDS;
     return (await store.backups.latest(SHOWN_RUNS)).filter(({ startedAt }) => startedAt <= limit);
   }
 
   async function lastDone(): Promise<BackupRun | undefined> {
     const done = await store.backups.latestDone();
-    if (done === undefined || done.startedAt <= clock.unix() + CLOCK_SECONDS) return done;
+    if (done === undefined || done.startedAt <= clock.unix() + BACKUP_CLOCK_SECONDS) return done;
     return (await pastRuns()).find(({ status }) => status === 'done');
   }
 

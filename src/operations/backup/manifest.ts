@@ -10,6 +10,7 @@ const DAY_SECONDS = 86_400;
 export const MANIFEST = 'manifest.json';
 export const SECRETS_PART = 'secrets.age';
 export const RESULTS_PART = 'results.txt';
+/** In a backup. The data directory has a name of its own for them. */
 export const RESULTS_FOLDER = 'results';
 /** Files that an unfinished backup may have stored stay at least this long. */
 export const UNFINISHED_SECONDS = 2 * DAY_SECONDS;

@@ -7,7 +7,7 @@ import type { Reports } from '../../reports/index.ts';
 import type { Results } from '../../results/index.ts';
 import type { SettingWarning } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import type { Tasks, UnrecordedJobs } from '../../tasks/index.ts';
+import { STALLED_MS, type Tasks, type UnrecordedJobs } from '../../tasks/index.ts';
 import { type Backups, isWarning } from '../backup/backup-schedule.ts';
 import { LATE_MS } from '../doctor/doctor-checks.ts';
 import type { DataCheck } from '../doctor/weekly-check.ts';
@@ -22,8 +22,6 @@ import type { AttentionItem } from './types.ts';
 
 /** Running tasks older than this are reported, unless TASK_TIMEOUT_MINUTES is shorter. */
 const OVERDUE_SECONDS = 43_200;
-/** Tasks that wait beside free slots for longer than this are reported. */
-const STALLED_MS = 60_000;
 /** Jobs of vendors that could not be recorded, at most; the file of notes has the others. */
 const SHOWN_JOBS = 20;
 /** Webhooks that wait longer than this are reported. */

@@ -1,10 +1,8 @@
 import { type Clock, isOver } from '../../kernel/index.ts';
 import { type AgedTask, hasEnded, type Store } from '../../store/ports/index.ts';
+import { UNSTORED_SECONDS } from '../../tasks/index.ts';
 import type { RetentionStep } from './retention-steps.ts';
 import { CONTENT_PARTS, clearContent } from './strip-content.ts';
-
-/** The answer to a request that is not to be stored stays this long after the task's end. */
-const UNSTORED_SECONDS = 3600;
 
 /**
  * Erases the answers of tasks of which nothing is to be stored: `store: false`, or a key that says

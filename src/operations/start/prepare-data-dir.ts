@@ -17,8 +17,11 @@ import { OperatorError, randomToken } from '../../kernel/index.ts';
 
 /** A full disk accepts an empty file. */
 const PROBE_BYTES = 64 * 1024;
-/** Below this much free space the start warns: a database that cannot grow refuses every write. */
-const LOW_SPACE_BYTES = 100 * 1024 * 1024;
+/**
+ * Below this much free space the start warns, and later the panel: a database that cannot grow
+ * refuses every write.
+ */
+export const LOW_SPACE_BYTES = 100 * 1024 * 1024;
 
 /**
  * Creates the data directory (mode 0700) if it is absent, and writes to it to prove that it can.

@@ -1,6 +1,7 @@
 import { open, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, type Logger, type Sentence, sentence, sleepInStep } from '../../kernel/index.ts';
+import { LOW_SPACE_BYTES } from '../start/prepare-data-dir.ts';
 
 /** While requests or polls come, or a disk has a fault. Readiness trusts no older reading. */
 const CHECK_EVERY_MS = 5_000;
@@ -10,8 +11,6 @@ const IDLE_CHECK_MS = 15_000;
 const PROBE_BYTES = 64 * 1024;
 /** One fixed name, so that killed processes leave one file at most. */
 const PROBE_FILE = '.disk-probe';
-/** The panel warns administrators below this much free space. */
-const LOW_SPACE_BYTES = 100 * 1024 * 1024;
 
 const FOLDER_REASONS = { data: 'disk.data', uploads: 'disk.uploads' } as const;
 

@@ -1,7 +1,7 @@
 import { err, type Json, ok, type Result, SYSTEM_OWNER } from '../../kernel/index.ts';
 import { type ExportShape, type HookOutcome, MAX_RESULT_BYTES, type Sandbox } from '../../sandbox/index.ts';
 import { checkHookResult } from '../hooks/check-hook-result.ts';
-import { modulePath } from '../registry/load-plugin.ts';
+import { MAX_ARGS_BYTES, modulePath } from '../registry/load-plugin.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { HookFailure, Manifest, PluginFault } from '../types.ts';
 import { type Compiler, createCompiler } from '../worker/compile-plugin.ts';
@@ -10,9 +10,6 @@ import { type Compiler, createCompiler } from '../worker/compile-plugin.ts';
  * Opens a plugin outside a gateway, for its author's tools and for marketplaces: its functions run
  * in a sandbox.
  */
-
-/** Limit of the arguments in bytes, as for a hook that carries bodies. */
-const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 
 export type TrialFailure = Omit<HookFailure, 'hook'>;
 

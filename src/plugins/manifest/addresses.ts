@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { err, ok, type Result, type Sentence, sentence, trimTrailing } from '../../kernel/index.ts';
+import { MAX_BASE_URL } from '../../store/ports/index.ts';
 import type { RuleId } from './rules.ts';
 
 /**
@@ -57,9 +58,6 @@ export function isWebsite(text: string): boolean {
     (host.startsWith('[') ? isIPv6(host.slice(1, -1)) : isHostname(host))
   );
 }
-
-/** Longest base URL after normalization: the width of its column in new-api. */
-const MAX_BASE_URL = 191;
 
 /** The base URL with its host in lower case and without trailing slashes, or the broken rule. */
 export function normalizeBaseUrl(text: string): Result<string, Sentence & { rule: RuleId }> {

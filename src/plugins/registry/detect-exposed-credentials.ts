@@ -1,4 +1,4 @@
-import { isObject } from '../../kernel/index.ts';
+import { isObject, SHORTEST_SECRET } from '../../kernel/index.ts';
 
 /** Where a credential does not belong: requests carry it in their headers. */
 export type CredentialPlace = 'query' | 'body' | 'log';
@@ -11,8 +11,6 @@ export type ExposedCredential = {
   places: { place: CredentialPlace; hook: string; calls: number }[];
 };
 
-/** Shorter keys could be ordinary words. */
-const SHORTEST = 8;
 /** Plugin versions that are remembered, far more than serve at once. */
 const MOST_VERSIONS = 256;
 
@@ -66,7 +64,7 @@ function secretsIn(context: unknown): string[] {
   const given = typeof apiKey === 'string' ? apiKey : authHeader;
   if (typeof given !== 'string') return [];
   const key = given.replace(/^Bearer /, '');
-  const secrets = [key, ...key.split('|').slice(1)].filter(({ length }) => length >= SHORTEST);
+  const secrets = [key, ...key.split('|').slice(1)].filter(({ length }) => length >= SHORTEST_SECRET);
   return secrets.flatMap((secret) => {
     const encoded = encodeURIComponent(secret.toWellFormed());
     return encoded === secret ? [secret] : [secret, encoded];

@@ -1,4 +1,4 @@
-import { type Adoption, boundPluginKeys, type ChannelRecord } from '../../store/ports/index.ts';
+import { type Adoption, boundPluginKeys, type ChannelRecord, RELAY_TYPE } from '../../store/ports/index.ts';
 import type { Generation, LoadedPlugin, TaskOrigin, TaskPlugins } from '../types.ts';
 import type { DatabaseSnapshot } from './active-versions.ts';
 import type { RetainedPlugins } from './retained-plugins.ts';
@@ -83,9 +83,6 @@ export function createTaskPlugins(
     },
   };
 }
-
-/** OpenAI-compatible vendors, whose channels the relay serves. */
-const RELAY_TYPE = 1;
 
 /**
  * The plugin that drives a channel: the one it is bound to, or the one that declares its type. If

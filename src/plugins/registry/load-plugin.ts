@@ -26,7 +26,7 @@ import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import type { ExposureDetector } from './detect-exposed-credentials.ts';
 
 /** Limit for arguments of hooks that carry bodies; for arguments and results of the others. */
-const LARGE_BYTES = 16 * 1024 * 1024;
+export const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
 
 /** A manifest without all other models. A claim or route that loses all its models serves none. */
@@ -146,7 +146,7 @@ export function loadPlugin(deps: {
     suspended: () => sandbox.isSuspended(countedAs),
     onTrial: () => loadPlugin({ ...unobserved, countedAs: trialName(manifest) }),
     async call(hook, args, options): Promise<Result<Json | undefined, HookFailure>> {
-      const limit = options.large ? LARGE_BYTES : SMALL_BYTES;
+      const limit = options.large ? MAX_ARGS_BYTES : SMALL_BYTES;
       const startedAt = clock.monotonicMs();
       const outcome = await sandbox.call(module, {
         path: findPath(hook),

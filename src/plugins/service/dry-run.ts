@@ -11,7 +11,7 @@ import { MAX_RESULT_BYTES, type Sandbox } from '../../sandbox/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { isHostFailure } from '../hooks/call-hook.ts';
 import { checkHookResult } from '../hooks/check-hook-result.ts';
-import { modulePath, REQUEST_HOOKS, trialName } from '../registry/load-plugin.ts';
+import { MAX_ARGS_BYTES, modulePath, REQUEST_HOOKS, trialName } from '../registry/load-plugin.ts';
 import { type CompileContext, compileFound } from './compile-or-refuse.ts';
 import { findVersion, type VersionContext } from './find-version.ts';
 
@@ -31,10 +31,11 @@ export type DryRun = {
 };
 export type DryRunOutcome = { result: Json; console: string[]; ms: number };
 
-/** Limit of the arguments in bytes, as for a hook that carries bodies. */
-const MAX_ARGS_BYTES = 16 * 1024 * 1024;
-/** How long a dry run waits for a free sandbox process, in ms. */
-const ADMISSION_MS = 5000;
+/**
+ * How long a trial call waits for a free sandbox process, in ms. Short, so that serving calls come
+ * through.
+ */
+export const ADMISSION_MS = 5000;
 
 /**
  * Calls one function, and sends no request.

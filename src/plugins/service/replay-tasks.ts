@@ -4,6 +4,7 @@ import { parseBatchResult, parseTaskResult } from '../hooks/parse-answers.ts';
 import type { ParsedTask } from '../hooks/read-task-result.ts';
 import { listArtifacts } from '../hooks/serve-artifacts.ts';
 import type { HookFailure, LoadedPlugin } from '../types.ts';
+import { ADMISSION_MS } from './dry-run.ts';
 
 /** The result of parsing a stored answer. */
 export type ReplayVerdict =
@@ -25,11 +26,6 @@ export type ReplayedTask = {
   lostArtifacts: string[];
 };
 
-/**
- * How long a call waits for a free sandbox process, in ms. Short, so that serving calls come
- * through.
- */
-const ADMISSION_MS = 5000;
 const RESPONSE = { status: 200, headers: {} };
 
 type Reader = {

@@ -10,7 +10,7 @@ import {
   sliceChunks,
 } from '../../kernel/index.ts';
 import { ANSWER_KIND, type NewKeptFiles, type RelayRecord } from '../../store/ports/index.ts';
-import { type Caller, mayStore, type TaskDeps } from '../../tasks/index.ts';
+import { type Caller, IDEMPOTENCY_SECONDS, mayStore, type TaskDeps, UNSTORED_SECONDS } from '../../tasks/index.ts';
 import { createBase64Cutter } from '../../vendors/index.ts';
 import { streamThrough } from '../answers/stream-through.ts';
 import { mayBeFollowed } from '../endpoints.ts';
@@ -22,10 +22,6 @@ import type { RelayAnswer, RelayedRequest, RelayIntent } from '../types.ts';
  * with the same Idempotency-Key.
  */
 
-/** How long an answer is kept, which is how long an Idempotency-Key stands for its request. */
-const KEPT_SECONDS = 24 * 3600;
-/** How long it is kept if the request or its API key has `store: false`. */
-const UNSTORED_SECONDS = 3600;
 /** Nobody waits for the answer of a request that is followed; the client of any other does. */
 const STORE_MS = { followed: 120_000, awaited: 15_000 };
 /** Limits of an answer without its media. */
@@ -65,7 +61,8 @@ export async function storeAnswer(
     const stored = await storeBytes(deps, json, deadline.signal);
     if (!stored.ok) return lose(stored.error);
     const now = deps.clock.unix();
-    const seconds = mayStore({ request: request.client, caller }) ? KEPT_SECONDS : UNSTORED_SECONDS;
+    // As long as an Idempotency-Key stands for the request.
+    const seconds = mayStore({ request: request.client, caller }) ? IDEMPOTENCY_SECONDS : UNSTORED_SECONDS;
     const { sha256, bytes } = stored.value;
     return {
       ...{ taskId: relay.relayId, userId: relay.userId, kind: ANSWER_KIND, keptAt: now, keptUntil: now + seconds },

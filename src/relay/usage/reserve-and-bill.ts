@@ -13,16 +13,14 @@ import {
   type Caller,
   type Idempotency,
   insertRecoveringCommit,
+  STORE_ATTEMPTS,
+  STORE_PAUSE_MS,
   SUBMIT_LEASE_MS,
   type TaskDeps,
   taskErrors,
 } from '../../tasks/index.ts';
 import { relayErrors } from '../errors.ts';
 import type { OpenRelay, RelayIntent } from '../types.ts';
-
-/** Attempts to store the bill of an answered request: 22 s in all, most of its lease. */
-const STORE_ATTEMPTS = 10;
-const STORE_PAUSE_MS = 500;
 
 type NewRelay = {
   caller: Caller;

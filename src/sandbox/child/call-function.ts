@@ -6,11 +6,10 @@
  */
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import { type EncodeValues, MAX_ENCODED_JSON_BYTES } from './encode-values.ts';
+import { CLOSE_OBJECT } from './json-bytes.ts';
 import type { EngineExports, GuestMemory } from './load-engine.ts';
 import type { GuestValues, StringifyValues } from './stringify-values.ts';
 
-/** The last letter of a call's text, after which the engine expects a zero. */
-const CLOSING_BRACE = 0x7d;
 const POINTER_BYTES = 4;
 /** The upper half of an object, whose lower half is its address. */
 const OBJECT_TAG = 0xffffffff;
@@ -106,6 +105,6 @@ export function createCallFunction(
 function writeText({ start, value }: CallText, target: Buffer, at: number): number {
   const valueAt = at + target.write(start, at, 'utf8');
   target.set(value, valueAt);
-  target[valueAt + value.length] = CLOSING_BRACE;
+  target[valueAt + value.length] = CLOSE_OBJECT;
   return valueAt + value.length + 1 - at;
 }

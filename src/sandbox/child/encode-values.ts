@@ -1,6 +1,18 @@
 /**
  * Turns JSON into the binary form of QuickJS's values: a guest reads it 2.7 times as fast as JSON.
  */
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  MINUS,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  ZERO,
+} from './json-bytes.ts';
 
 /** The version of QuickJS's binary form of values (`JS_WriteObject`). */
 const VERSION = 5;
@@ -24,17 +36,6 @@ const SHORT_BYTES = 32;
 const SAFE_DIGITS = 9;
 /** Names of members that are recognised when they come again; a power of two. */
 const NAME_SLOTS = 512;
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
 
 /**
  * Encodes JSON without spaces. `write` puts it into a buffer of `MAX_ENCODED_JSON_BYTES`, and gives

@@ -8,6 +8,18 @@
  * end a typed array gives `undefined`), lengths are compared with what there is, and depth, members
  * and bytes are bounded. The worst is a wrong result, which the guest could return as well.
  */
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  MINUS,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  ZERO,
+} from './json-bytes.ts';
 
 /**
  * How QuickJS (release 2025-09-13, 32 bits) lays out values in its memory. `W` names are in words
@@ -64,17 +76,6 @@ const NAME_SLOTS = 512;
 const SCALAR_BYTES = 32;
 /** Room for brackets, commas and colons between two looks at the limit. */
 const SPARE_BYTES = 2 * MAX_DEPTH + SCALAR_BYTES;
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
 
 /**
  * A guest, and addresses in its memory: its context, and the prototypes of objects and arrays that

@@ -1,6 +1,9 @@
 /** Runs of backups. */
 import type { Sentence, StoredSentence } from '../../kernel/index.ts';
 
+/** How far nodes' clocks may differ before a run counts as one of the future, in seconds. */
+export const BACKUP_CLOCK_SECONDS = 300;
+
 /** What started a run: the schedule, or a person. */
 export type BackupTrigger = 'schedule' | 'manual';
 

@@ -41,8 +41,14 @@ export type ChannelRecord = {
   bodyDefaults: JsonObject | null;
 };
 
+/** A channel of this type has an OpenAI-compatible vendor, to which the relay passes calls. */
+export const RELAY_TYPE = 1;
+
 /** A channel of this type is an account at another gateway of this kind. */
 export const GATEWAY_TYPE = 60;
+
+/** The longest base URL of a channel or manifest: the width of its column in new-api. */
+export const MAX_BASE_URL = 191;
 
 /**
  * The keys of the plugins that a channel is bound to, in order: one, or for another gateway any

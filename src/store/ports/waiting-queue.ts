@@ -65,7 +65,10 @@ export type WaitingRecord = {
   request: JsonObject;
 };
 
-/** `cost`: what its turn takes; 1,000 is that of a usual task. `forMs`: the longest wait. */
+/** What the turn of a task with one slot takes of its user's share. */
+export const TURN_COST = 1000;
+
+/** `cost`: what its turn takes. `forMs`: the longest wait. */
 export type NewWaiting = Pick<
   WaitingRecord,
   'taskId' | 'priority' | 'userId' | 'apiKeyId' | 'node' | 'attached' | 'bytes' | 'parked' | 'request'

@@ -3,6 +3,7 @@ import type { SQL } from 'bun';
 import { readSqlState } from '../drivers/errors.ts';
 import { READER_DEADLINES, withConnection } from '../postgres/open-postgres.ts';
 import { checkSqliteDatabase, checkSqliteTables } from '../snapshot/sqlite-snapshot.ts';
+import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, PAGE_SIZE_AT } from '../sqlite/count-log-pages.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 import { requireOneFile } from '../sqlite/refuse-foreign-log.ts';
 
@@ -38,10 +39,6 @@ async function findSqliteDamage(dataDir: string, rest: Rest | undefined): Promis
   return { faults: rest ? await checkSqliteTables(dataDir, rest) : checkSqliteDatabase(dataDir) };
 }
 
-/** See https://www.sqlite.org/walformat.html. */
-const HEADER_BYTES = 32;
-const FRAME_HEADER_BYTES = 24;
-const PAGE_SIZE_AT = 8;
 const LOOKS = 3;
 const LOOK_EVERY_MS = 100;
 
@@ -50,8 +47,8 @@ async function isLogCut(path: string): Promise<boolean> {
   let before = -1;
   for (let look = 1; look <= LOOKS; look += 1) {
     const size = existsSync(path) ? statSync(path).size : 0;
-    const frameBytes = size < HEADER_BYTES ? undefined : FRAME_HEADER_BYTES + readPageSize(path);
-    const isWhole = frameBytes === undefined ? size === 0 : (size - HEADER_BYTES) % frameBytes === 0;
+    const frameBytes = size < LOG_HEADER_BYTES ? undefined : FRAME_HEADER_BYTES + readPageSize(path);
+    const isWhole = frameBytes === undefined ? size === 0 : (size - LOG_HEADER_BYTES) % frameBytes === 0;
     if (isWhole || (look > 1 && size !== before)) return false;
     before = size;
     await Bun.sleep(LOOK_EVERY_MS);

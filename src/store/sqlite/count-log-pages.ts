@@ -5,11 +5,11 @@ import { closeSync, openSync, readSync } from 'node:fs';
 /** The first version that says how much of the log is copied without copying any. */
 const NOOP_VERSION = '3.51.0';
 /** See https://www.sqlite.org/walformat.html. */
-const HEADER_BYTES = 32;
-const FRAME_HEADER_BYTES = 24;
+export const LOG_HEADER_BYTES = 32;
+export const FRAME_HEADER_BYTES = 24;
+export const PAGE_SIZE_AT = 8;
+export const SALT_AT = 16;
 const SALT_BYTES = 8;
-const PAGE_SIZE_AT = 8;
-const SALT_AT = 16;
 const FRAME_SALT_AT = 8;
 
 export type LogPages = {
@@ -63,12 +63,12 @@ export function readLog(path: string): LogPages {
 
   /** The frames since the log started over; older ones may follow them. */
   function measure(): { salt: string; pages: number } {
-    const header = readAt(0, HEADER_BYTES);
+    const header = readAt(0, LOG_HEADER_BYTES);
     if (!header) return { salt: '', pages: 0 };
     const salt = header.toString('hex', SALT_AT, SALT_AT + SALT_BYTES);
     const frameBytes = FRAME_HEADER_BYTES + header.readUInt32BE(PAGE_SIZE_AT);
     const isOwn = (frame: number): boolean =>
-      readAt(HEADER_BYTES + frame * frameBytes + FRAME_SALT_AT, SALT_BYTES)?.toString('hex') === salt;
+      readAt(LOG_HEADER_BYTES + frame * frameBytes + FRAME_SALT_AT, SALT_BYTES)?.toString('hex') === salt;
     let own = 0;
     let other = 1;
     while (isOwn(other - 1)) {

@@ -13,18 +13,16 @@ import { createLogFlush, flushFolder, usesLog } from './flush.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createReadSnapshot } from './read-snapshot.ts';
 import { claimLog } from './refuse-foreign-log.ts';
-import { scheduleCheckpoints } from './schedule-checkpoints.ts';
+import { CHECKPOINT_PAGES, scheduleCheckpoints } from './schedule-checkpoints.ts';
 import { LOCK_TIMEOUT_MS } from './wait-for-lock.ts';
 
 const READS = /^\s*(select|with)\b/i;
 
 /**
- * Pages (4 KiB) in the write-ahead log from which SQLite itself copies it into the database at each
- * commit: 32 MB instead of its 4 MB, for what writes only now and then.
+ * Pages (4 KiB) in the write-ahead log from which SQLite itself copies it into the database: four
+ * times as many as those after which a gateway does so in another thread, in case that fails.
  */
-const CHECKPOINT_PAGES = 8000;
-/** A gateway copies in another thread and waits longer, for 128 MB, in case this fails. */
-const LATE_CHECKPOINT_PAGES = 32_000;
+const LATE_CHECKPOINT_PAGES = 4 * CHECKPOINT_PAGES;
 
 /**
  * Page cache of the writing connection in KiB, instead of SQLite's 2 MB: the indexes of 100,000
@@ -76,6 +74,7 @@ export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'):
     file.run('pragma journal_mode = wal');
     file.run(`pragma synchronous = ${synchronous}`);
     file.run('pragma foreign_keys = on');
+    // Programs that write only now and then have no thread for it.
     file.run(`pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     return file;
   } catch (error) {

@@ -9,6 +9,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject, parseJson } from '../../kernel/index.ts';
 import { storeErrors } from '../drivers/errors.ts';
+import { LOG_HEADER_BYTES, SALT_AT } from './count-log-pages.ts';
 import { newMark, readMark, readNumber } from './database-mark.ts';
 import { writeFlushed } from './flush.ts';
 
@@ -16,9 +17,7 @@ import { writeFlushed } from './flush.ts';
 const OWNER_FILE = 'taskgate.db-wal-owner';
 /** In the data directory while a copy takes the place of the database. */
 export const INTENT_FILE = 'taskgate.replacing';
-/** The salt in the header of a write-ahead log, which counts by one with each new beginning. */
-const SALT_AT = 16;
-const LOG_HEADER_BYTES = 32;
+/** The salt of a log counts by one with each new beginning. */
 const MOST_BEGINNINGS = 2 ** 24;
 const OWNER_BYTES = 200;
 

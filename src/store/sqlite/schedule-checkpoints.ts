@@ -9,10 +9,10 @@ import { type Clock, detachFromRequest, type Logger } from '../../kernel/index.t
 import { createLogPages } from './count-log-pages.ts';
 
 /**
- * Pages (4 KiB) in the write-ahead log before a checkpoint: 32 MB. The more there are, the more of
- * them are pages that are written once instead of many times.
+ * Pages (4 KiB) in the write-ahead log before a checkpoint: 32 MB, where SQLite has 4. The more
+ * there are, the more of them are pages that are written once instead of many times.
  */
-const CHECKPOINT_PAGES = 8000;
+export const CHECKPOINT_PAGES = 8000;
 /**
  * Commits from one count of the pages to the next: a count takes as long as a statement. A large
  * group writes some 1,500 pages.

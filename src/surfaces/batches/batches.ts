@@ -5,6 +5,7 @@ import {
   type Caller,
   type ClientRequest,
   forbidUnsafeRetry,
+  IDEMPOTENCY_SECONDS,
   insertRecoveringCommit,
   runIdempotently,
   taskErrors,
@@ -21,7 +22,6 @@ import { createBatchRunner, WINDOW_SECONDS } from './run-batches.ts';
 
 /** Batches of a user that may run at once. */
 const MAX_OPEN = 20;
-const IDEMPOTENCY_SECONDS = 24 * 3600;
 const FILES = { files: 100, bytes: 64 * 1024 * 1024 };
 /** How long a file stays: as at OpenAI, at most 30 days, and its client may ask for fewer. */
 export const FILE_SECONDS = { least: 3600, most: 30 * 24 * 3600 };

@@ -44,7 +44,7 @@ const MAX_BATCH = 64;
 /** The shortest interval at which this node notifies others of new tasks. */
 const TELL_EVERY_MS = 250;
 /** If tasks wait, slots are free and nothing was sent for this long, something is wrong. */
-const STALLED_MS = 60_000;
+export const STALLED_MS = 60_000;
 
 export type Dispatcher = {
   start(): Promise<void>;

@@ -38,7 +38,7 @@ const SWEEP_BATCH = 100;
  * The only node of a database ends what an earlier process has left when it starts. Later only a
  * submission whose lease it could not renew is interrupted.
  */
-const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
+export const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
 /** How long a poll's write waits for others to join it. No client waits for it. */
 const WRITE_WINDOW_MS = 25;
 /** The same where a task has ended: its slot may be waited for. */

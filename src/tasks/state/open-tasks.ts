@@ -7,7 +7,7 @@ import type { Opening, WaitingRules } from '../task-node.ts';
 import { countOwnerConcurrency, findEarlier, limitReached } from './owner-limits.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
-const IDEMPOTENCY_SECONDS = 24 * 3600;
+export const IDEMPOTENCY_SECONDS = 24 * 3600;
 /** Retry-After for a client of a full queue, in seconds. */
 const FULL_SECONDS = 30;
 

@@ -18,6 +18,7 @@ import {
   driverContext,
   hookError,
   type localCredential,
+  MAX_ACTION,
   resolveCredential,
   vendorErrors,
 } from '../../vendors/index.ts';
@@ -42,7 +43,6 @@ export type PreparedSubmission = Submission & {
 };
 
 const DEFAULT_ACTION = 'text_to_video';
-const MAX_ACTION = 40;
 
 type Attempt = {
   account: VendorAccount;

@@ -19,13 +19,7 @@ import {
 import { traceEvent } from '../state/trace-event.ts';
 import type { Ending, TaskDeps } from '../types.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
-
-/**
- * Attempts to store an accepted job; 22 s in all, most of the lease's 30 s, for a store in trouble
- * to recover. A job that is not stored is lost money.
- */
-const STORE_ATTEMPTS = 10;
-const STORE_PAUSE_MS = 500;
+import { STORE_ATTEMPTS, STORE_PAUSE_MS } from './renew-lease.ts';
 
 /** `isAnswered`: the returned record becomes a client's answer. */
 type AcceptedJob = { task: TaskRecord; result: ParsedSubmission; isCut: boolean; isAnswered: boolean };

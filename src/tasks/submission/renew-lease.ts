@@ -3,6 +3,12 @@ import type { LeaseRenewal } from '../task-node.ts';
 
 /** Lease of a submission, renewed while its process lives. */
 export const SUBMIT_LEASE_MS = 30_000;
+/**
+ * Attempts to store what a vendor has done, a job or the bill of an answer; 22 s in all, most of
+ * the lease, for a store in trouble to recover. What is not stored is lost money.
+ */
+export const STORE_ATTEMPTS = 10;
+export const STORE_PAUSE_MS = 500;
 const LOOK_EVERY_MS = 1_000;
 /** Counted in time and not in looks, which come late where the process is busy. */
 const RENEW_EVERY_MS = 10_000;

@@ -61,6 +61,9 @@ function metadataField(body: RequestBody, field: string): Json | undefined {
   return body.fields[`metadata[${field}]`]?.[0] ?? read(parseJson(body.fields.metadata?.[0] ?? ''));
 }
 
+/** An answer that is not to be stored stays this long after the end, for its client to read. */
+export const UNSTORED_SECONDS = 3600;
+
 /**
  * Whether the request of a submission may be stored: not where its body has `store: false`, as
  * OpenAI writes it, or its API key says no. Nothing of a request overrides its key.

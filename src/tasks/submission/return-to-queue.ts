@@ -1,6 +1,6 @@
 import type { Refusal, RefusalKind } from '../../channels/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import type { NewWaiting, TaskRecord, WaitingRecord } from '../../store/ports/index.ts';
+import { type NewWaiting, type TaskRecord, TURN_COST, type WaitingRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { recordQueued } from '../state/record-transition.ts';
 import type { Submission, TaskDeps } from '../types.ts';
@@ -11,8 +11,6 @@ import { mayWait, toWaitingClass } from './take-account.ts';
 /** How often a task comes back before it ends with the vendor's last words. */
 const MAX_RETURNS = 10;
 const LONGEST_PAUSE_SECONDS = 60;
-/** A turn takes as much of its user's share as that of a usual task. */
-const TURN = 1000;
 
 /** Refusals that concern the account and not the request. */
 const OF_THE_ACCOUNT: ReadonlySet<RefusalKind | undefined> = new Set([
@@ -127,7 +125,7 @@ export function describeEntry(
   const isAttached = attachedMs !== undefined && idempotency === undefined;
   return {
     ...{ taskId, ...stored, userId: caller.user.id, apiKeyId: caller.key?.id ?? null },
-    ...{ class: toWaitingClass(submission), priority: rules.priority, cost: TURN * slots, parked: '' },
+    ...{ class: toWaitingClass(submission), priority: rules.priority, cost: TURN_COST * slots, parked: '' },
     fallsBack: submission.surface !== 'native' && !submission.originTasks && allowsFallback(submission),
     attached: isAttached ? deps.node.id : '',
     forMs: isAttached ? Math.min(attachedMs, rules.maxWaitMs) : rules.maxWaitMs,

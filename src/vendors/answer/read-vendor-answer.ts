@@ -197,7 +197,8 @@ export type ReportedFields = Pick<TaskChange, 'action' | 'submitTime' | 'startTi
  * or not in seconds.
  */
 const SKEW_SECONDS = 300;
-const MAX_ACTION = 40;
+/** The longest name of a task's action. */
+export const MAX_ACTION = 40;
 
 /**
  * Reads a batch item's action and times, in Unix seconds. Each time must lie between the previous

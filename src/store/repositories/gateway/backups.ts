@@ -1,7 +1,7 @@
 import { and, desc, eq, getTableName, inArray, lt, sql } from 'drizzle-orm';
 import { type StoredSentence, sentence } from '../../../kernel/index.ts';
 import { FOLDER_OPTION } from '../../files/guard-folder.ts';
-import type { BackupRun, BackupStore } from '../../ports/index.ts';
+import { BACKUP_CLOCK_SECONDS, type BackupRun, type BackupStore } from '../../ports/index.ts';
 import { atomic, type Context, decodeSentence, encodeSentence, isOverIn } from '../context.ts';
 import { RUNNING } from '../tasks/claim-tasks.ts';
 import { endPastStatements } from './end-past.ts';
@@ -10,8 +10,6 @@ const LOCK = 'backups';
 const DIED = sentence('backup.died');
 /** No lease is longer; one that ends later was written under a wrong clock. */
 const LONGEST_LEASE_MS = 3_600_000;
-/** So far the clocks of nodes may differ. */
-const CLOCK_SECONDS = 300;
 const TWO_DAYS = 172_800;
 
 export function createBackupStore(context: Context): BackupStore {
@@ -41,7 +39,7 @@ export function createBackupStore(context: Context): BackupStore {
         message_sentence = null
       where backup_runs.status = 'running' or (backup_runs.status = 'failed'
         and (backup_runs.ended_at <= ${nowSeconds} - cast(${at('retrySeconds')} as bigint)
-          or backup_runs.ended_at > ${nowSeconds} + ${sql.raw(String(CLOCK_SECONDS))}))
+          or backup_runs.ended_at > ${nowSeconds} + ${sql.raw(String(BACKUP_CLOCK_SECONDS))}))
       returning id`);
   };
 

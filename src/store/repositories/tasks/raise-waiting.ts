@@ -1,13 +1,11 @@
 import { inArray, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
-import type { WaitingClass, WaitingRecord, WaitingStore } from '../../ports/index.ts';
+import { TURN_COST, type WaitingClass, type WaitingRecord, type WaitingStore } from '../../ports/index.ts';
 import { type Context, isFromFuture } from '../context.ts';
 import { addUp, type createWaitingTurns, type Entry, queueName } from './waiting-turns.ts';
 
 /** How often a task is moved up at most: after each quarter of its wait but the last. */
 const QUARTERS = 4;
-/** A usual task's turn takes this much of its user's share. */
-export const TURN = 1000;
 
 /** When a task that waits is looked at next: to be moved up, or to end. */
 export const nextDue = ({
@@ -59,7 +57,7 @@ export function createRaising(
       if (!of) return [];
       const raised = entry.raised + 1;
       const { turn, ...rest } = entry;
-      const next = { ...rest, class: of, cost: TURN, raised, priority: entry.priority + 1 };
+      const next = { ...rest, class: of, cost: TURN_COST, raised, priority: entry.priority + 1 };
       return [{ ...next, dueAtMs: nextDue({ ...entry, raised }), ...(turn === 0 ? { turn } : {}) }];
     });
     await queues.count(

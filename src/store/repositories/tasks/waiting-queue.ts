@@ -6,11 +6,12 @@ import {
   STATUS,
   type TakenWaiting,
   type TaskRecord,
+  TURN_COST,
   type WaitingStore,
 } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, isOverIn, lazy, type RecordColumns, separate } from '../context.ts';
 import { createParkedTasks, toNumber } from './parked-tasks.ts';
-import { createRaising, nextDue, TURN } from './raise-waiting.ts';
+import { createRaising, nextDue } from './raise-waiting.ts';
 import { createWaitingTurns, type Entry, queueName } from './waiting-turns.ts';
 
 const SENDING = {
@@ -225,7 +226,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       if (!(await stopSending(task, Math.floor(former.sinceMs / 1000), price))) return false;
       const notBeforeMs = waitMs > 0 ? (await readNow()) + Math.min(waitMs, LONGEST_RETURN_MS) : 0;
       const entry = into
-        ? { ...former, class: into, turn: undefined, cost: TURN * task.slots, notBeforeMs }
+        ? { ...former, class: into, turn: undefined, cost: TURN_COST * task.slots, notBeforeMs }
         : { ...former, class: await queues.findClass(former.class), cost: 0, notBeforeMs };
       await queues.enter([{ ...entry, returns: former.returns + (counts ? 1 : 0) }]);
       return true;
