@@ -54,9 +54,12 @@ const typesOnly: Record<string, string> = { panel: 'http', settings: 'auth' };
 /**
  * The folders of each room, from the lowest to the highest: a folder imports those before it, never
  * those after it. '.' stands for the files directly in the room's folder, except the room's
- * entrances: `index.ts` and its composition `ROOM.ts` may import every folder.
+ * entrances: `index.ts` and its composition `ROOM.ts` may import every folder. A room that has
+ * folders has an order.
  */
 const folderOrder: FolderOrder = {
+  kernel: ['reasons', '.'],
+  channels: ['.', 'capacity'],
   auth: [
     ...['.', 'limits', 'tokens', 'credentials', 'mail', 'accounts', 'sessions', 'two-factor', 'registration'],
     ...['passwords', 'proofs', 'passkeys', 'oauth', 'messengers', 'api-keys', 'own-account'],
@@ -79,6 +82,7 @@ const folderOrder: FolderOrder = {
   relay: ['.', 'bodies', 'answers', 'sound', 'usage', 'objects', 'requests'],
   tasks: ['.', 'state', 'waiting', 'observation', 'polling', 'submission', 'dispatch', 'idempotency'],
   vendors: ['.', 'answer', 'request', 'content', 'trial'],
+  reports: ['.', 'cases'],
   results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],
   surfaces: ['.', 'videos', 'images', 'tasks', 'responses', 'mcp', 'batches'],
   app: ['.', 'config', 'demo-vendor', 'desktop', 'telemetry', 'composition', 'cli'],
@@ -143,7 +147,7 @@ function checkImports(file: string, source: string, order: FolderOrder): string[
     if (/\/types\.ts$/.test(file) && !typeOnly) return complain(`types.ts may import only types (${specifier})`);
     const target = normalize(join(dirname(file), specifier)).replaceAll('\\', '/');
     const to = roomFor(target);
-    if (to === from) return findUpwardImport(order[from], { room: from, file, target }).flatMap(complain);
+    if (to === from) return findUpwardImport(order[from] ?? [], { room: from, file, target }).flatMap(complain);
     if (to === null) {
       return target === 'package.json' ? [] : complain(`${specifier} leads out of the rooms`);
     }
@@ -160,11 +164,11 @@ function checkImports(file: string, source: string, order: FolderOrder): string[
 }
 
 function findUpwardImport(
-  order: readonly string[] | undefined,
+  order: readonly string[],
   { room, file, target }: { room: string; file: string; target: string },
 ): string[] {
   const entrances = [`src/${room}/index.ts`, `src/${room}/${room}.ts`];
-  if (!order || entrances.includes(file)) return [];
+  if (entrances.includes(file)) return [];
   if (entrances.includes(target)) return [`${file} may not import ${target} above it`];
   const [from, to] = [topFolder(room, file), topFolder(room, target)];
   if (from === to) return [];

@@ -9,7 +9,6 @@ import {
   STATUS,
   type Store,
 } from '../store/ports/index.ts';
-import { checkLimits, checkPool } from './capacity/declared-limits.ts';
 import {
   type ChannelNetwork,
   checkBodyDefaults,
@@ -23,9 +22,11 @@ import {
   boundPlugin,
   type ChannelInput,
   checkBinding,
+  checkLimits,
   checkMapping,
   checkName,
   checkNames,
+  checkPool,
   checkSettings,
   type PluginLookup,
 } from './check-channel.ts';

@@ -9,6 +9,7 @@ import {
 } from '../kernel/index.ts';
 import {
   boundPluginKeys,
+  type DeclaredLimit,
   type DeclaredLimits,
   type EnabledStatus,
   GATEWAY_TYPE,
@@ -310,4 +311,56 @@ export function checkBinding(
   }
   if (!fallback) throw invalid('base_url', sentence('channels.address_needed'));
   return { taskPluginKey, baseUrl: fallback, baseUrlSource: 'plugin_default' };
+}
+
+const MAX_POOL = 64;
+const HIGHEST_LIMIT = 1_000_000;
+
+/**
+ * What an account may run, as the operator says.
+ * @throws `channels.invalid`
+ */
+export function checkLimits(limits: DeclaredLimits | null): DeclaredLimits | null {
+  if (limits === null) return null;
+  const { models = {}, ...whole } = limits;
+  const names = Object.keys(models);
+  if (names.length > MAX_MODELS)
+    throw invalid('limits.models', sentence('channels.list_max', { field: 'limits.models', max: MAX_MODELS }));
+  const checked = names.map((name) => {
+    if (name.trim() === '')
+      throw invalid('limits.models', sentence('channels.list_empty_entry', { field: 'limits.models' }));
+    return [name, checkLimit(models[name] ?? {}, `limits.models.${name}`)] as const;
+  });
+  const given = checked.filter(([, limit]) => Object.keys(limit).length > 0);
+  const limit: DeclaredLimits = checkLimit(whole, 'limits');
+  if (given.length > 0) limit.models = Object.fromEntries(given);
+  return Object.keys(limit).length === 0 ? null : limit;
+}
+
+function checkLimit({ maxRunning, maxPerMinute, burst }: DeclaredLimit, param: string): DeclaredLimit {
+  const fields = { max_running: maxRunning, max_per_minute: maxPerMinute, burst };
+  for (const [field, value] of Object.entries(fields)) {
+    const isFit = value === undefined || (Number.isInteger(value) && value >= 1 && value <= HIGHEST_LIMIT);
+    if (!isFit)
+      throw invalid(
+        `${param}.${field}`,
+        sentence('channels.limit_range', { field: `${param}.${field}`, max: HIGHEST_LIMIT }),
+      );
+  }
+  if (burst !== undefined && (maxPerMinute === undefined || burst > maxPerMinute)) {
+    throw invalid(`${param}.burst`, sentence('channels.limit_burst', { field: `${param}.burst` }));
+  }
+  return {
+    ...(maxRunning === undefined ? {} : { maxRunning }),
+    ...(maxPerMinute === undefined ? {} : { maxPerMinute }),
+    ...(burst === undefined ? {} : { burst }),
+  };
+}
+
+/** @throws `channels.invalid` */
+export function checkPool(pool: string): string {
+  const name = pool.trim();
+  if (name.length > MAX_POOL || name.startsWith('#') || hasHiddenCharacters(name))
+    throw invalid('pool', sentence('channels.pool_name', { max: MAX_POOL }));
+  return name;
 }

@@ -4,13 +4,13 @@
  */
 import { type Clock, type SecretBox, sentence } from '../kernel/index.ts';
 import type { ChannelRecord, CredentialRecord, NewCredential, Repositories, Store } from '../store/ports/index.ts';
-import { checkPool } from './capacity/declared-limits.ts';
 import {
   boundPlugin,
   type ChannelInput,
   type CredentialInput,
   checkEnteredKey,
   checkLabel,
+  checkPool,
   type PluginLookup,
 } from './check-channel.ts';
 import { channelErrors } from './errors.ts';

@@ -5,7 +5,7 @@
  * Start with `channels.ts`; `pick-account.ts` chooses. `capacity/` decides how many tasks an
  * account runs:
  *
- * - `pools`: accounts that share the vendor's limit; `declared-limits`: the limits that are set.
+ * - `pools`: accounts that share the vendor's limit; `declared-limits`: the strictest of those set.
  * - `pool-states`: what the store and this node know of a pool: ceiling, refusals, rest.
  * - `running-slots`: tasks that run now, and when the next may start by `max_per_minute`;
  *   `relay-slots`: relayed requests that run; `lock-slots`: both counted under a lock where several

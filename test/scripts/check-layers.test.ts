@@ -158,3 +158,14 @@ test('an import from a folder to one above it is refused, and so is a folder wit
     'src/auth/other/d.ts:1: auth/other has no place in folderOrder',
   ]);
 });
+
+test('an import between folders of a room without an order is refused', () => {
+  const tree = temporaryTree({
+    'src/billing/prices/a.ts': "import { x } from '../ledger/b.ts';",
+    'src/billing/ledger/b.ts': '',
+  });
+  expect(checkLayers(tree)).toEqual([
+    'src/billing/prices/a.ts:1: billing/prices has no place in folderOrder',
+    'src/billing/prices/a.ts:1: billing/ledger has no place in folderOrder',
+  ]);
+});

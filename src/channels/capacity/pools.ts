@@ -4,9 +4,9 @@ import {
   type CountedAccount,
   type CredentialRecord,
   type DeclaredLimits,
+  RELAY_TYPE,
   STATUS,
 } from '../../store/ports/index.ts';
-import { RELAY_TYPE } from '../check-channel.ts';
 import type { VendorAccount } from '../pick-account.ts';
 import { findStrictest, ownPool } from './declared-limits.ts';
 import type { HeldSlots, Level, Scope, Start } from './types.ts';
