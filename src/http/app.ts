@@ -62,19 +62,21 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       config: deps.config,
       auth,
       limits,
-      panel: deps.panel,
-      version: status.version,
-      thirdParties: () => {
-        const { turnstile_check: turnstile, telegram_oauth: telegram } = status.publicSettings();
-        return { turnstile, telegram };
-      },
-      branding: () => {
-        const { system_name: name, logo } = status.publicSettings();
-        return { name, logo };
+      panel: {
+        manifest: deps.panel,
+        version: status.version,
+        thirdParties() {
+          const { turnstile_check: turnstile, telegram_oauth: telegram } = status.publicSettings();
+          return { turnstile, telegram };
+        },
+        branding() {
+          const { system_name: name, logo } = status.publicSettings();
+          return { name, logo };
+        },
       },
       files: v1,
       findNativePath: createNativeRoutes({ ...v1, auth, limits }),
-      ...deps.observed,
+      observed: deps.observed,
       clock,
       logger,
     },

@@ -50,20 +50,27 @@ export type HttpFoundation = {
   config: HttpConfig;
   auth: Authenticators;
   limits: RequestLimits;
-  panel: PanelManifest;
-  version: string;
-  /** Read for every page: the third parties whose scripts it may load at the moment. */
-  thirdParties: () => ThirdParties;
-  branding: () => Branding;
+  panel: {
+    manifest: PanelManifest;
+    version: string;
+    /** Read for every page: the third parties whose scripts it may load at the moment. */
+    thirdParties: () => ThirdParties;
+    branding: () => Branding;
+  };
   findNativePath: FindNativePath;
   files: FileStorageConfig;
+  observed: Observed;
+  clock: Clock;
+  logger: Logger;
+};
+
+/** What measures and traces requests. */
+export type Observed = {
   metrics: Metrics;
   tracer?: RequestTracer | undefined;
   inRequest?: InRequest | undefined;
   /** Called when a request begins. */
   onRequest: () => void;
-  clock: Clock;
-  logger: Logger;
   reportCacheSize?: ReportCacheSize;
 };
 
@@ -78,7 +85,8 @@ export function assemblePipeline(
   build: (kit: Kit) => readonly AnyElysia[],
   loadRest?: (kit: Kit) => Promise<readonly AnyElysia[]>,
 ): { routes: RouteIndex; handle: RequestHandler; addresses: SeenProxies } {
-  const { config, logger, clock, reportCacheSize, metrics, tracer } = foundation;
+  const { config, limits, logger, clock } = foundation;
+  const { metrics, tracer, reportCacheSize } = foundation.observed;
   const { results = { origin: '', ownListener: false } } = config;
   const addresses = createClientAddresses({ ...config, clock, ...(reportCacheSize ? { reportCacheSize } : {}) });
   const kit = createKit(foundation.files);
@@ -88,26 +96,26 @@ export function assemblePipeline(
     answerError(scope, request, fromFramework(error, code)),
   );
   const routes = indexRoutes(build(kit), loadRest && (() => loadRest(kit)));
+  const { manifest, ...shown } = foundation.panel;
   const handle = createRequestHandler({
+    admission: {
+      auth: foundation.auth,
+      originGuard: { secure: config.secureCookies, trustedOrigins: config.trustedOrigins, tls: config.tls },
+      guardMetrics: createMetricsGuard(config.metricsToken),
+      limits,
+      maxFileBytes: foundation.files.maxFileBytes,
+    },
     routes,
-    auth: foundation.auth,
-    originGuard: { secure: config.secureCookies, trustedOrigins: config.trustedOrigins, tls: config.tls },
     addresses,
-    guardMetrics: createMetricsGuard(config.metricsToken),
     guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger, reportCacheSize) : () => {},
-    limits: foundation.limits,
-    maxFileBytes: foundation.files.maxFileBytes,
     results: createResultsSeparation(results),
-    servePanel: createPanelServer(foundation.panel, {
-      thirdParties: foundation.thirdParties,
-      branding: foundation.branding,
-      version: foundation.version,
-      resultsOrigin: results.origin,
-    }),
+    servePanel: createPanelServer(manifest, { ...shown, resultsOrigin: results.origin }),
     findNativePath: foundation.findNativePath,
-    onRequest: foundation.onRequest,
-    inRequest: foundation.inRequest ?? ((_, work) => work()),
-    observe: tracer ? (answer) => observeBoth(tracer, metrics, answer) : metrics.observe,
+    observer: {
+      began: foundation.observed.onRequest,
+      run: foundation.observed.inRequest ?? ((_, work) => work()),
+      answered: tracer ? (answer) => observeBoth(tracer, metrics, answer) : metrics.observe,
+    },
     clock,
     logger,
     reportCacheSize,

@@ -2,7 +2,7 @@
 import type { Auth } from '../auth/index.ts';
 import type { AccountStatements, Billing, OfferedModel } from '../billing/index.ts';
 import type { CapacityService, Channels } from '../channels/index.ts';
-import type { Clock, Logger, ReportCacheSize } from '../kernel/index.ts';
+import type { Clock, Logger } from '../kernel/index.ts';
 import type { Webhooks } from '../notifications/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
 import type { Relay } from '../relay/index.ts';
@@ -12,9 +12,8 @@ import type { OptionTrials, SettingsService } from '../settings/index.ts';
 import type { Batches, Surfaces } from '../surfaces/index.ts';
 import type { Tasks } from '../tasks/index.ts';
 import type { TryChannel } from '../vendors/index.ts';
-import type { HttpConfig } from './assemble-pipeline.ts';
+import type { HttpConfig, Observed } from './assemble-pipeline.ts';
 import type { ReadinessChecks } from './operator/health.ts';
-import type { Metrics } from './operator/metrics.ts';
 import type { ViewDevelopment } from './operator/plugin-development.ts';
 import type { GroupLimits } from './panel-api/accounts/api-keys.ts';
 import type { ExportUser } from './panel-api/accounts/own-account.ts';
@@ -27,7 +26,6 @@ import type { UsageLog } from './panel-api/operation/usage-log.ts';
 import type { NewAuditRow } from './panel-api/record-audit.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
 import type { Maintenance } from './pipeline/close-for-maintenance.ts';
-import type { InRequest, RequestTracer } from './pipeline/types.ts';
 
 export type HttpDeps = {
   config: HttpConfig & {
@@ -103,14 +101,4 @@ type AccountRecords = {
   digestRequest: (text: string) => string;
   /** Called when a user has chosen when to be warned of a low balance. */
   onBalanceAlert: () => void;
-};
-
-/** What measures and traces requests. */
-type Observed = {
-  metrics: Metrics;
-  tracer?: RequestTracer | undefined;
-  inRequest?: InRequest | undefined;
-  /** Called when a request begins. */
-  onRequest: () => void;
-  reportCacheSize: ReportCacheSize;
 };

@@ -97,7 +97,7 @@ async function makeFile(
     const plugin = findArtifactPlugin(deps.vendors, { generation, model, group: caller.group }, mayMakeAudio)?.plugin;
     if (!plugin) throw taskErrors.model_not_found({ param: 'model' });
     const observer = { pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null };
-    held.push(deps.node.observations.acquire(observer));
+    held.push(deps.node.limiters.observations.acquire(observer));
     const intent = { model, action: '', requestBody: body as Json };
     const attachedMs = deps.limits.submitTimeoutMs;
     const created = await submitOnce(deps, { caller, request, attachedMs }, (idempotency) =>

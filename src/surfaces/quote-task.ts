@@ -59,7 +59,7 @@ export async function quoteSubmission(deps: SurfaceDeps, submission: Submission)
   const wanted = { pluginKey: plugin.key, channelTypes, model, group: caller.group, except: [] };
   const account = deps.vendors.channels.pick(wanted);
   if (!account) throw describeUnserved(deps.vendors, submission);
-  const release = await deps.node.slots.enter({ owner: userOwner(caller.user.id), queue: plugin.key });
+  const release = await deps.node.limiters.submissions.enter({ owner: userOwner(caller.user.id), queue: plugin.key });
   try {
     const publicTaskId = newTaskId(deps.clock.nowMs(), deps.node.random);
     const attempt = { account, publicTaskId, findCredential: localCredential };

@@ -30,30 +30,36 @@ export type TaskNode = {
   capacity: Capacity;
   /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
   watchers: TaskWatchers;
-  /** Limits clients that wait for a task or stream it. */
-  observations: ObservationLimit;
-  /**
-   * Shares the local work of submissions and quotes fairly among users. Never hold a slot during a
-   * vendor's request.
-   */
-  slots: FairLimiter;
+  /** What one process does at a time. */
+  limiters: {
+    /**
+     * Shares the local work of submissions and quotes fairly among users. Never hold a slot during
+     * a vendor's request.
+     */
+    submissions: FairLimiter;
+    /** Limits clients that wait for a task or stream it. */
+    observations: ObservationLimit;
+    /** Limits repeats of an Idempotency-Key that wait for their first request. */
+    repeats: RepeatLimit;
+  };
+  /** What is written together with others of the same moment, or must not be lost. */
+  writes: {
+    /** Reserves, bills and refunds, many tasks in one transaction. */
+    money: MoneyWrites;
+    /** Stores that vendors have accepted tasks. */
+    accepted: WriteTransition;
+    /** Stores the sources that begin tasks. */
+    sources: SourceKeeper;
+    /** Jobs of vendors that could not be stored. */
+    unrecorded: { add(job: UnrecordedJob): void };
+  };
+  /** What this node knows of waiting tasks. */
+  waiting: { counts: WaitingCounts; durations: ModelDurations };
   /** Renews the leases of submissions. */
   leases: LeaseRenewal;
-  /** Limits repeats of an Idempotency-Key that wait for their first request. */
-  repeats: RepeatLimit;
-  /** Stores the sources that begin tasks. */
-  sources: SourceKeeper;
-  /** Reserves, bills and refunds, many tasks in one transaction. */
-  money: MoneyWrites;
-  /** Stores that vendors have accepted tasks. */
-  writeAccepted: WriteTransition;
-  /** Jobs of vendors that could not be stored. */
-  unrecorded: { add(job: UnrecordedJob): void };
   /** Call after the commit that schedules copies of results. */
   wakeResults: () => void;
-  waitingCounts: WaitingCounts;
   features: SharedFeatures;
-  durations: ModelDurations;
 };
 
 /** How long tasks of each model took recently. A model with too few tasks is missing. */

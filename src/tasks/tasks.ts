@@ -1,7 +1,6 @@
-import { type CleanUpStep, type Clock, createFairLimiter, type Logger } from '../kernel/index.ts';
+import { type CleanUpStep, createFairLimiter } from '../kernel/index.ts';
 import type {
   LedgerEntryRecord,
-  Store,
   TaskEventRecord,
   TaskListStore,
   TaskRecord,
@@ -30,7 +29,7 @@ import { createTransitionWriter } from './state/record-transition.ts';
 import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
 import { createLeaseRenewal } from './submission/renew-lease.ts';
 import type { TaskNode } from './task-node.ts';
-import type { Caller, TaskDeps, TaskLimits } from './types.ts';
+import type { Caller, TaskDeps } from './types.ts';
 import { createModelDurations } from './waiting/estimate-start.ts';
 import { createQueuePositions, type QueuePositions } from './waiting/queue-positions.ts';
 import { createWaitingCounts } from './waiting/waiting-counts.ts';
@@ -47,27 +46,19 @@ const REMOVED_KEPT_SECONDS = 3600;
 const SUBMISSION_SLOTS = { sqlite: { slots: 16, share: 2 }, postgres: { slots: 16, share: 8 } } as const;
 const SUBMISSION_HOLD_MS = 100;
 
-type NodeOptions = Pick<TaskNode, 'id' | 'random' | 'canStore' | 'wakeResults' | 'capacity' | 'unrecorded'> & {
-  store: Store;
-  clock: Clock;
-  logger: Logger;
-  webhooks: TaskDeps['webhooks'];
-  billing: TaskDeps['billing'];
-  limits: TaskLimits;
-  /** Called after this process has written a task, with the task before it. */
-  onWritten: (task: Pick<TaskRecord, 'taskId' | 'callbackUrl'>) => void;
-};
+type NodeDeps = Pick<TaskDeps, 'store' | 'clock' | 'logger' | 'webhooks' | 'billing' | 'limits'>;
+type NodeOptions = Pick<TaskNode, 'id' | 'random' | 'canStore' | 'wakeResults' | 'capacity'> &
+  Pick<TaskNode['writes'], 'unrecorded'> & {
+    /** Called after this process has written a task, with the task before it. */
+    onWritten: (task: Pick<TaskRecord, 'taskId' | 'callbackUrl'>) => void;
+  };
 
 /** Creates what the tasks of this process share. */
-export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, ...deps }: NodeOptions): TaskNode {
-  const { store, clock, random } = deps;
-  const watchers = createTaskWatchers({ ...deps, ...limits });
+export function createTaskNode(deps: NodeDeps, { onWritten, unrecorded, ...node }: NodeOptions): TaskNode {
+  const { store, clock, limits } = deps;
+  const watchers = createTaskWatchers({ ...deps, ...limits, random: node.random });
   return {
-    id,
-    random,
-    canStore,
-    wakeResults,
-    capacity: deps.capacity,
+    ...node,
     watchers: {
       ...watchers,
       changed(task) {
@@ -75,17 +66,20 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
         onWritten(task);
       },
     },
-    observations: createObservationLimit(limits.observations),
-    slots: createFairLimiter({ ...SUBMISSION_SLOTS[store.dialect], holdMs: SUBMISSION_HOLD_MS, clock }),
+    limiters: {
+      submissions: createFairLimiter({ ...SUBMISSION_SLOTS[store.dialect], holdMs: SUBMISSION_HOLD_MS, clock }),
+      observations: createObservationLimit(limits.observations),
+      repeats: createRepeatLimit(),
+    },
+    writes: {
+      money: batchMoneyWrites({ ...deps, capacity: node.capacity, mostHeld: limits.mostHeld }),
+      accepted: createTransitionWriter({ ...deps, node }),
+      sources: createSourceKeeper(),
+      unrecorded,
+    },
+    waiting: { counts: createWaitingCounts(), durations: createModelDurations(deps) },
     leases: createLeaseRenewal(deps),
-    repeats: createRepeatLimit(),
-    sources: createSourceKeeper(),
-    money: batchMoneyWrites({ ...deps, mostHeld: limits.mostHeld }),
-    durations: createModelDurations(deps),
-    waitingCounts: createWaitingCounts(),
     features: createSharedFeatures(store),
-    writeAccepted: createTransitionWriter({ ...deps, node: { random } }),
-    unrecorded: deps.unrecorded,
   };
 }
 

@@ -71,7 +71,7 @@ export type KitOptions = {
   config?: { [K in keyof HttpConfig]?: HttpConfig[K] };
   checks?: ReadinessChecks;
   panel?: PanelManifest;
-  thirdParties?: HttpFoundation['thirdParties'];
+  thirdParties?: HttpFoundation['panel']['thirdParties'];
   limits?: Partial<RequestLimits>;
   auth?: Authenticators;
   routes?: (kit: Kit) => Elysia;
@@ -94,12 +94,13 @@ export function openKit(options: KitOptions = {}) {
   const app = assemblePipeline(
     {
       config,
-      metrics,
-      onRequest: options.onRequest ?? (() => {}),
-      version: '0.0.0',
-      panel: options.panel ?? { files: [], indexHtml: '' },
-      branding: () => ({ name: 'Taskgate', logo: '' }),
-      thirdParties: options.thirdParties ?? (() => ({ turnstile: false, telegram: false })),
+      observed: { metrics, onRequest: options.onRequest ?? (() => {}) },
+      panel: {
+        manifest: options.panel ?? { files: [], indexHtml: '' },
+        version: '0.0.0',
+        branding: () => ({ name: 'Taskgate', logo: '' }),
+        thirdParties: options.thirdParties ?? (() => ({ turnstile: false, telegram: false })),
+      },
       findNativePath: options.findNativePath ?? (() => undefined),
       files: {
         maxFileBytes: 64 * 1024 * 1024,

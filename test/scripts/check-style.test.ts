@@ -102,6 +102,8 @@ test.each([
   ['a type', `type TaskDeps = { ${members(13)} };`, 13],
   ['two types together', `type Own = { ${members(6)} };\ntype TaskParts = Own & { ${members(8, 'b')} };`, 14],
   ['a parameter', `export function bind(ctx: Own & { ${members(9)} }) {}\ntype Own = { ${members(5, 'b')} };`, 14],
+  ['what a factory takes', `type Foundation = { ${members(13)} };\nfunction createApp(from: Foundation) {}`, 13],
+  ['what a factory takes apart', `const composeApp = ({ a0 }: { ${members(14)} }) => a0;`, 14],
   ['a part of another', `type All = { ${members(15)} };\ntype Services = Omit<All, 'a0' | 'a1'>;`, 13],
 ])('more than twelve members of %s of dependencies are refused', (_, source, count) => {
   expect(checkDependencies(tree({ 'src/tasks/a.ts': source }))).toEqual([
@@ -114,6 +116,9 @@ test('twelve members, picked ones and types of data pass', () => {
     `type Many = { ${members(20)} };`,
     `type TaskDeps = { ${members(12)} };`,
     "type OtherDeps = Pick<Many, 'a0' | 'a1'>;",
+    `type TaskRecord = { ${members(20)} };`,
+    'function createWriter(task: TaskRecord) {}',
+    'function addToMany(all: Many) {}',
   ];
   expect(checkDependencies(tree({ 'src/tasks/a.ts': source.join('\n') }))).toEqual([]);
 });

@@ -59,7 +59,7 @@ function open({ waiting = 5, slots = 2, durations = 5 }: { waiting?: number; slo
   });
   const modelDurations = createModelDurations({ store: store as unknown as Store, clock });
   const vendors = { channels: { known: () => known } };
-  const deps = { store, clock, pin, vendors, node: { durations: modelDurations } } as unknown as TaskDeps;
+  const deps = { store, clock, pin, vendors, node: { waiting: { durations: modelDurations } } } as unknown as TaskDeps;
   const positions = createQueuePositions(deps);
   const position = async (number: number) =>
     (await positions.find([{ taskId: id(number), status: 'NOT_START' }])).get(id(number));

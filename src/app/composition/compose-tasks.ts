@@ -108,16 +108,18 @@ export function composeTasks(parts: TaskParts): TaskServices {
       downloads: limitDownloads(limits.links),
     },
     telemetry: { ...telemetry, outcomes: createOutcomeCounter(clock, onOutcome) },
-    node: createTaskNode({
-      ...{ store, clock, logger, limits, webhooks: parts.webhooks, billing: parts.billing },
-      ...node,
-      unrecorded,
-      wakeResults: () => results.wake(),
-      onWritten({ callbackUrl }) {
-        tasks.taskWritten();
-        if (callbackUrl !== null) webhooks.taskChanged();
+    node: createTaskNode(
+      { store, clock, logger, limits, webhooks: parts.webhooks, billing: parts.billing },
+      {
+        ...node,
+        unrecorded,
+        wakeResults: () => results.wake(),
+        onWritten({ callbackUrl }) {
+          tasks.taskWritten();
+          if (callbackUrl !== null) webhooks.taskChanged();
+        },
       },
-    }),
+    ),
   };
   const tasks = createTasks(deps);
   const relay = createRelay({

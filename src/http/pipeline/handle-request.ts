@@ -36,7 +36,8 @@ import type {
   RequestScope,
 } from './types.ts';
 
-export type RequestPipeline = AdmissionDeps & {
+export type RequestPipeline = {
+  admission: AdmissionDeps;
   routes: RouteIndex;
   addresses: ClientAddresses;
   /** Throws when the `Host` header is not a name under which the panel is known. */
@@ -46,13 +47,17 @@ export type RequestPipeline = AdmissionDeps & {
   servePanel: (request: Request, path: string) => Promise<Response> | Response | undefined;
   /** Looks up plugins' paths, for those that the gateway does not serve. */
   findNativePath: FindNativePath;
-  inRequest: InRequest;
-  /** Called when a request begins. */
-  onRequest: () => void;
-  observe: (answer: Answered) => void;
+  observer: RequestObserver;
   clock: Clock;
   logger: Logger;
   reportCacheSize?: ReportCacheSize | undefined;
+};
+
+type RequestObserver = {
+  /** Called when a request begins. */
+  began: () => void;
+  run: InRequest;
+  answered: (answer: Answered) => void;
 };
 
 /** A caller's request id is kept only if it is harmless in a log line and a header. */
@@ -80,10 +85,10 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
   const readPath = createPathReader(pipeline.reportCacheSize);
 
   return (request, peer) => {
-    pipeline.onRequest();
+    pipeline.observer.began();
     const requestId = readRequestId(request.headers) ?? newUuid();
     const started = pipeline.clock.monotonicMs();
-    return pipeline.inRequest(requestId, async () => {
+    return pipeline.observer.run(requestId, async () => {
       try {
         const named = withHealthHost(request);
         return await answer(named, peer, openScope(pipeline, named, { peer, requestId }));
@@ -114,14 +119,14 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
       if (readable === undefined) throw httpErrors.bad_address();
       if (!isDecodable(path)) throw httpErrors.bad_address({ message: sentence('http.percent') });
       if (isPanelRequest(resolution, path)) pipeline.guardHost(request);
-      if (isBelow(path, '/api')) await pipeline.limits.api(scope.origin.decidingIp);
+      if (isBelow(path, '/api')) await pipeline.admission.limits.api(scope.origin.decidingIp);
       const moved = onResults ? undefined : pipeline.results.redirect(request, scope.route);
       if (moved) {
         response = moved;
       } else if (resolution.route) {
-        await admitRequest(pipeline, { request, scope, peer });
+        await admitRequest(pipeline.admission, { request, scope, peer });
         const { native, values = [] } = resolution;
-        response = await runCounted(pipeline.limits, scope, () =>
+        response = await runCounted(pipeline.admission.limits, scope, () =>
           native?.route ? runNativeRoute(native, request, scope) : runOwnRoute(pipeline, { request, scope, values }),
         );
       } else if (resolution.methods.length > 0) {
@@ -148,7 +153,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
     finishResponse(pipeline, response, { path, scope, resolution });
     const { status } = response;
     const milliseconds = pipeline.clock.monotonicMs() - started;
-    pipeline.observe({
+    pipeline.observer.answered({
       method: request.method,
       route: resolution.route?.pattern ?? 'none',
       status,
@@ -165,7 +170,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
  * answered. It is recorded as every other failure.
  */
 function answerFault(
-  { logger, clock, observe, originGuard }: RequestPipeline,
+  { logger, clock, observer, admission }: RequestPipeline,
   thrown: unknown,
   { request, requestId, started }: { request: Request; requestId: string; started: number },
 ): Response {
@@ -173,9 +178,10 @@ function answerFault(
   logFailure(logger.child({ request_id: requestId }), error);
   const path = URL.canParse(request.url) ? new URL(request.url).pathname : '';
   const response = errorResponse(error, chooseEnvelope(path), requestId);
-  setResponseHeaders(response.headers, { requestId, openToOtherSites: false, noStore: true, tls: originGuard.tls });
+  const { tls } = admission.originGuard;
+  setResponseHeaders(response.headers, { requestId, openToOtherSites: false, noStore: true, tls });
   const seconds = (clock.monotonicMs() - started) / 1000;
-  observe({ method: request.method, route: 'none', status: response.status, seconds, requestId });
+  observer.answered({ method: request.method, route: 'none', status: response.status, seconds, requestId });
   return response;
 }
 
@@ -250,7 +256,7 @@ function failureResponse(error: AppError, { path, requestId }: { path: string; r
 }
 
 function finishResponse(
-  { originGuard }: RequestPipeline,
+  { admission }: RequestPipeline,
   response: Response,
   { path, scope, resolution }: { path: string; scope: RequestScope; resolution: RouteResolution },
 ): void {
@@ -260,7 +266,7 @@ function finishResponse(
     requestId: scope.requestId,
     openToOtherSites,
     noStore: openToOtherSites || isBelow(path, '/api'),
-    tls: originGuard.tls,
+    tls: admission.originGuard.tls,
     rateLimit: scope.rateLimit,
   });
 }

@@ -120,7 +120,12 @@ export async function readRelayTask(deps: TaskDeps, read: RelayTaskRead): Promis
 export async function awaitOwn(deps: TaskDeps, { waitMs, left, ...own }: RelayTaskRead): Promise<RelayRecord> {
   const found = await findOwn(deps, own);
   const { caller, id } = own;
-  const wait = () => ({ relayId: id, waitMs, left, release: deps.node.observations.acquire(toObserver(caller)) });
+  const wait = () => ({
+    relayId: id,
+    waitMs,
+    left,
+    release: deps.node.limiters.observations.acquire(toObserver(caller)),
+  });
   const { relay = found } = found.status === 'OPEN' && waitMs > 0 ? await awaitRelayEnd(deps, wait()) : {};
   // Another request may have deleted it.
   if (relay.hiddenAt > 0) throw taskErrors.task_not_found();
@@ -158,7 +163,7 @@ export async function followRelayTask(
   { left, ...own }: OwnRelayTask & { left: AbortSignal },
 ): Promise<AsyncIterableIterator<TaskEvent, undefined>> {
   const found = await findOwn(deps, own);
-  const release = deps.node.observations.acquire(toObserver(own.caller));
+  const release = deps.node.limiters.observations.acquire(toObserver(own.caller));
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
   if (deadline.signal.aborted) release();
   else deadline.signal.addEventListener('abort', release, { once: true });

@@ -24,7 +24,7 @@ export async function replayAnswer(deps: RelayDeps, replay: Replay): Promise<Rel
   } = replay;
   const userId = caller.user.id;
   const wait = { relayId, waitMs: deps.limits.submitTimeoutMs, left: client.signal };
-  const { relay, isOver } = await awaitRelayEnd(deps, { ...wait, release: deps.node.repeats.acquire(userId) });
+  const { relay, isOver } = await awaitRelayEnd(deps, { ...wait, release: deps.node.limiters.repeats.acquire(userId) });
   if (!isOver) throw stillInProgress();
   const object = stream ? undefined : await deps.store.relays.findObject(relayId);
   // With an object, its job was accepted and has failed since.

@@ -37,7 +37,7 @@ export async function refundRelay(
     const bill = billing.noBill(toReservedTask(stored));
     stored.hold?.bill(bill.quota);
     const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
-    const isRefunded = await node.money.close({
+    const isRefunded = await node.writes.money.close({
       async move(tx) {
         if (!(await endRelay(tx, stored, { claim: { relayId, by, reserved: stored.quota }, ending }))) return false;
         // The key is released only when nothing was done. With an unknown outcome a repeat could

@@ -61,7 +61,7 @@ export async function openRelay(deps: TaskDeps, opened: NewRelay): Promise<OpenR
     createdAt: deps.clock.unix(),
     leaseOwner: deps.node.id,
   };
-  const hold = mayBeHeld(deps, opened) ? await deps.node.money.hold({ ...row, taskId: row.relayId }) : undefined;
+  const hold = mayBeHeld(deps, opened) ? await deps.node.writes.money.hold({ ...row, taskId: row.relayId }) : undefined;
   return hold ? { ...row, ...UNSTORED, hold: { ...hold, row } } : insertRelay(deps, row, idempotency);
 }
 
@@ -78,7 +78,7 @@ function insertRelay(deps: TaskDeps, row: Row, idempotency: Idempotency | undefi
   const insert = (tx: Repositories): Promise<RelayRecord> => tx.relays.open({ ...row, leaseForMs: SUBMIT_LEASE_MS });
   return insertRecoveringCommit(deps, {
     id: row.relayId,
-    insert: () => deps.node.money.open({ payer: { ...row, taskId: row.relayId }, idempotency, insert }),
+    insert: () => deps.node.writes.money.open({ payer: { ...row, taskId: row.relayId }, idempotency, insert }),
     async find() {
       const relay = await deps.store.relays.byRelayId(row.relayId);
       return relay?.status === 'OPEN' ? relay : undefined;
@@ -103,7 +103,7 @@ export async function moveRelay(
     hold.end();
     return insertRelay(deps, { ...hold.row, ...change }, undefined);
   }
-  const isMoved = await deps.node.money.replacing(async (tx, replace) => {
+  const isMoved = await deps.node.writes.money.replacing(async (tx, replace) => {
     const { relayId, leaseOwner } = relay;
     if (!(await tx.relays.move(relayId, leaseOwner, { ...change, leaseForMs: SUBMIT_LEASE_MS }))) return false;
     await replace(tx, { ...toReservedTask(relay), ...change }, { reserved: relay.quota, attempt });
@@ -170,7 +170,7 @@ async function writeBill(
   relay.hold?.bill(bill.quota);
   const ending = { ...bill, status: 'BILLED' as const, httpStatus, finishedAt: clock.unix() };
   const claim = { relayId: relay.relayId, by: { owner: node.id }, reserved: relay.quota };
-  const written = await node.money.close({
+  const written = await node.writes.money.close({
     async move(tx) {
       if (!(await endRelay(tx, relay, { claim, ending }))) return false;
       const isKept = kept !== undefined && (await tx.results.keepFiles(kept));

@@ -82,7 +82,7 @@ async function createAndAnswer(
     const hasLinks = maker.owners !== undefined || deps.results.publicAddress() !== undefined;
     const format = chooseFormat(read, hasLinks);
     held.push(
-      deps.node.observations.acquire({
+      deps.node.limiters.observations.acquire({
         pluginKey: maker.plugin.key,
         userId: caller.user.id,
         keyId: caller.key?.id ?? null,

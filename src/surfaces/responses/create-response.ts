@@ -74,7 +74,7 @@ async function createAndFollow(
     const accepted = accept(deps, pin.generation, { ...requested, group: caller.group });
     const pluginKey = accepted.owners[0]?.plugin.key ?? '';
     const observer = { pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null };
-    const observation = observeTask(deps.node.observations, observer);
+    const observation = observeTask(deps.node.limiters.observations, observer);
     held.push(observation.end);
     // Without room for its observation it is not submitted.
     observation.see({ status: 'NOT_START', phase: 'sending' });

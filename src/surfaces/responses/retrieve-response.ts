@@ -81,7 +81,7 @@ export async function resumeResponse(
   const created = await ownResponse(deps, user.id, id);
   requireKept(created);
   const observer = { pluginKey: created.platform, userId: user.id, keyId: key?.id ?? null };
-  const observation = observeTask(deps.node.observations, observer);
+  const observation = observeTask(deps.node.limiters.observations, observer);
   observation.see(created);
   const pin = deps.pin();
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, request.signal);

@@ -113,7 +113,7 @@ export async function putBackUnsent(
     const stored = await store.tasks.byTaskId(task.taskId);
     if (stored?.leaseOwner !== task.leaseOwner || stored.leaseSeq !== task.leaseSeq) return;
     if (await putBack(deps, { task: stored, taken: { task, entry }, waitMs, counts: false })) {
-      node.waitingCounts.entered(entry.class);
+      node.waiting.counts.entered(entry.class);
     } else if (stored.cancelRequested) {
       const reason = sentence('tasks.cancelled');
       await failSubmission(deps, { task: stored, error: taskErrors.task_cancelled(), reason });

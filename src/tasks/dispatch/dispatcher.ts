@@ -55,7 +55,8 @@ export type Dispatcher = {
 
 export function createDispatcher(deps: TaskDeps): Dispatcher {
   const { store, clock, logger, node } = deps;
-  const { waitingCounts, capacity } = node;
+  const { capacity } = node;
+  const waitingCounts = node.waiting.counts;
   const onlyNode = store.dialect === 'sqlite';
   const mostSent = MAX_SENT[store.dialect];
   const stopping = new AbortController();

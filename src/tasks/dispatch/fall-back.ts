@@ -137,17 +137,17 @@ async function prepareOther(
   { task, accepted, requested }: Other,
   submission: OtherSubmission,
 ): Promise<PreparedSubmission | 'full' | 'refused'> {
-  const { capacity, waitingCounts, slots } = deps.node;
+  const { capacity, waiting, limiters } = deps.node;
   const { plugin, intent, caller } = submission;
   // Others wait before it there.
-  if (plugin.suspended() || waitingCounts.count(toWaitingClass(submission).class) > 0) return 'full';
+  if (plugin.suspended() || waiting.counts.count(toWaitingClass(submission).class) > 0) return 'full';
   const account = deps.vendors.channels.pick({
     ...{ pluginKey: plugin.key, channelTypes: plugin.manifest.channelTypes },
     ...{ model: intent.model, group: caller.group, except: [], running: capacity.running },
     hasFreeSlot: (one) => capacity.freeSlots(capacity.scope(one, mapModel(one.channel.modelMapping, intent.model))) > 0,
   });
   if (!account) return 'full';
-  const release = await slots.enter({ owner: userOwner(caller.user.id), queue: plugin.key });
+  const release = await limiters.submissions.enter({ owner: userOwner(caller.user.id), queue: plugin.key });
   try {
     const attempt = { account, publicTaskId: task.taskId, findCredential: localCredential };
     const prepared = await prepareSubmission(deps, submission, attempt);
@@ -172,11 +172,11 @@ async function changeQueue(deps: TaskDeps, { task, entry, requested, prepared }:
   const { node, clock } = deps;
   const { plugin, generation, intent, action, slots, quote, upstreamModel } = prepared;
   const into = toWaitingClass(prepared);
-  const isMoved = await node.money
+  const isMoved = await node.writes.money
     .replacing(async (tx, replace) => {
       const [taken] = await tx.waiting.take([{ taskId: task.taskId }], { owner: node.id, leaseForMs: SUBMIT_LEASE_MS });
       if (!taken || taken.entry.class !== entry.class) throw LEFT;
-      await node.sources.keep(tx, plugin, clock.unix());
+      await node.writes.sources.keep(tx, plugin, clock.unix());
       const change = {
         ...{ platform: plugin.key, sourceHash: plugin.sourceHash, action, slots },
         ...{ quota: quote.quota, billing: { ...quote.snapshot, accepted: readAccepted(taken.task) } },
@@ -213,8 +213,8 @@ async function changeQueue(deps: TaskDeps, { task, entry, requested, prepared }:
       throw error;
     });
   if (isMoved === true) {
-    node.sources.committed(plugin, clock.unix());
-    node.waitingCounts.entered(into.class);
+    node.writes.sources.committed(plugin, clock.unix());
+    node.waiting.counts.entered(into.class);
     node.watchers.changed(task);
   }
   return isMoved;

@@ -43,7 +43,7 @@ type Repeat = { caller: Caller; request: ClientRequest; taskId: string; attached
  * waits is answered at once, unless the request waits for it.
  */
 async function awaitOutcome(deps: TaskDeps, { caller, request, taskId, attachedMs }: Repeat): Promise<TaskRecord> {
-  const release = deps.node.repeats.acquire(caller.user.id);
+  const release = deps.node.limiters.repeats.acquire(caller.user.id);
   const deadline = deadlineSignal(
     deps.clock,
     Math.min(deps.limits.submitTimeoutMs, attachedMs ?? deps.limits.submitTimeoutMs),

@@ -25,7 +25,7 @@ export function followTask(
   { task, keyId, left, requestId }: Following,
 ): AsyncIterableIterator<TaskEvent, undefined> {
   const { taskId, platform, userId } = task;
-  const observation = observeTask(deps.node.observations, { pluginKey: platform, userId, keyId });
+  const observation = observeTask(deps.node.limiters.observations, { pluginKey: platform, userId, keyId });
   observation.see(task);
   const logFields = { request_id: requestId, task_id: taskId, plugin: platform, stream: true };
   traceEvent(deps.logger, 'observation_start', logFields);

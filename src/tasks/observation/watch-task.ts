@@ -209,7 +209,7 @@ type Waiting = { task: TaskRecord; observer: Pick<Observer, 'userId' | 'keyId'>;
  */
 export async function awaitChange(deps: TaskDeps, { task, observer, ms, left }: Waiting): Promise<TaskRecord> {
   if (hasEnded(task)) return task;
-  const observation = observeTask(deps.node.observations, { ...observer, pluginKey: task.platform });
+  const observation = observeTask(deps.node.limiters.observations, { ...observer, pluginKey: task.platform });
   observation.see(task);
   const deadline = deadlineSignal(deps.clock, ms, left);
   let latest = task;

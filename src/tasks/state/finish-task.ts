@@ -103,7 +103,7 @@ export async function finishTask(
     if (!succeeded && ending.releasesIdempotencyKey) await tx.idempotency.free(task.userId, task.taskId);
     return true;
   };
-  const ended = await deps.node.money.close({
+  const ended = await deps.node.writes.money.close({
     advance,
     move,
     ended: { task, bill, refund: succeeded ? undefined : { reason: ending.reason } },
@@ -144,7 +144,7 @@ function endExecution(
  * more. The result is in Unix seconds by the store's clock, which all nodes share.
  */
 async function findSlotEnd({ store, node, logger, limits }: TaskDeps, task: TaskRecord): Promise<number> {
-  const durations = await node.durations.all().catch((error: unknown) => {
+  const durations = await node.waiting.durations.all().catch((error: unknown) => {
     logger.warn({ err: error, task_id: task.taskId }, 'durations of tasks could not be read');
     return [];
   });

@@ -96,7 +96,8 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       let noToken: Sentence | undefined;
       let dispatch = choice.kind === 'begun' ? choice.dispatch : undefined;
       const endPhase = timePhases(deps);
-      const enter = () => deps.node.slots.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
+      const enter = () =>
+        deps.node.limiters.submissions.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
       let release = await enter();
       endPhase('wait');
       const local: LocalWork = {

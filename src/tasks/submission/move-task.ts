@@ -50,7 +50,7 @@ export async function moveTask(
     },
     properties: { ...task.properties, upstreamModelName: upstreamModel },
   };
-  const { capacity, money } = deps.node;
+  const { capacity, writes } = deps.node;
   const isTooLarge = choice.kind === 'begun' && capacity.lacking(choice.scope, slots, choice.dispatch.slots);
   if (taken && isTooLarge) return undefined;
   const resized = choice.kind === 'begun' ? capacity.resize(choice.dispatch, slots) : undefined;
@@ -67,7 +67,7 @@ export async function moveTask(
       locked = await free.take(choice.scope, { ...choice.start, slots });
       if (!locked) return 'full';
     }
-    if (isOther) await deps.node.sources.keep(tx, plugin, deps.clock.unix());
+    if (isOther) await deps.node.writes.sources.keep(tx, plugin, deps.clock.unix());
     const started = locked === undefined ? {} : { dispatchedAtMs: locked.dispatchedAtMs };
     if (!(await tx.tasks.amend(toLease(task), { ...change, ...started }))) return 'lost';
     // Preparing this channel's request took time, in which nothing renewed the lease.
@@ -76,7 +76,7 @@ export async function moveTask(
     await replace(tx, { ...task, ...change }, { reserved: task.quota, attempt: number });
     return 'moved';
   }
-  const moved = await money.replacing(move).catch((error: unknown) => {
+  const moved = await writes.money.replacing(move).catch((error: unknown) => {
     release();
     throw error;
   });

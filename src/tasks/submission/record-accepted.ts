@@ -68,7 +68,7 @@ export async function recordAccepted(
           ending: immediateEnd.ending,
           change: { ...accepted, ...immediateEnd.change, ...(isRetained ? {} : { data: null, state: null }) },
         })
-      : deps.node.writeAccepted({
+      : deps.node.writes.accepted({
           lease: toLease(task),
           change: running,
           events: [{ at: deps.clock.unix(), kind: 'transition', status }],
@@ -155,7 +155,7 @@ function keepOrphan(
     { task_id: taskId, channel_id: channelId, upstream_task_id: upstreamTaskId, why },
     'vendor accepted a job that could not be recorded; it is neither billed nor polled',
   );
-  node.unrecorded.add({ taskId, channelId, upstreamTaskId, at: clock.unix() });
+  node.writes.unrecorded.add({ taskId, channelId, upstreamTaskId, at: clock.unix() });
 }
 
 function withinSizeLimit(deps: TaskDeps, task: TaskRecord, data: Json): Json {

@@ -49,7 +49,7 @@ export async function returnToQueue(
     : await putInQueue(deps, submission, { task, waitMs });
   const stored = await store.tasks.byTaskId(task.taskId);
   if (isBack && stored) {
-    node.waitingCounts.entered(toWaitingClass(submission).class);
+    node.waiting.counts.entered(toWaitingClass(submission).class);
     if (!entry) node.watchers.changed(stored);
     return { kind: 'waits', task: stored };
   }
@@ -68,7 +68,7 @@ export async function putBack({ store, node }: TaskDeps, { task, taken, waitMs, 
   const { quota, billing: snapshot, properties, action, slots } = accepted;
   const restored = { ...task, quota, billing: snapshot, properties, action, slots };
   try {
-    return await node.money.replacing(async (tx, replace) => {
+    return await node.writes.money.replacing(async (tx, replace) => {
       const attempt = reservationNumber(task, RETURNED);
       await replace(tx, restored, { reserved: task.quota, attempt });
       if (!(await tx.waiting.putBack({ task: restored, entry }, options))) throw NOT_RETURNED;

@@ -152,7 +152,7 @@ async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewT
   if (!waits) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
   const request = await task.local.pause(() => storeUnlessRefused(deps, prepared));
   const opened = await insertTask(deps, prepared, { ...task, choice, request });
-  deps.node.waitingCounts.entered(toWaitingClass(prepared).class, { isParked: opened.isParked === true });
+  deps.node.waiting.counts.entered(toWaitingClass(prepared).class, { isParked: opened.isParked === true });
   // Its notice is delivered without delay.
   deps.node.watchers.changed(opened.task);
   return opened;
@@ -201,7 +201,7 @@ async function insertTask(
   const trace = deps.telemetry.tracer?.context();
   const insert: Opening<Opened>['insert'] = async (tx: Repositories, begun, isParked): Promise<Opened> => {
     const createdAt = deps.clock.unix();
-    await deps.node.sources.keep(tx, plugin, createdAt);
+    await deps.node.writes.sources.keep(tx, plugin, createdAt);
     const { rows } = inputs;
     // Another request may have filled the storage since, or their deletion has begun.
     const isKept = !rows || (await tx.results.keepFiles({ taskId, userId: owner.userId, keptAt: createdAt, ...rows }));
@@ -263,7 +263,7 @@ async function insertTask(
   const opened = await insertRecoveringCommit(deps, {
     id: taskId,
     insert: () =>
-      deps.node.money.open({
+      deps.node.writes.money.open({
         payer: { ...owner, group: caller.group, quota, billing: snapshot },
         idempotency,
         most: readConcurrencyLimits(deps, caller),
@@ -289,6 +289,6 @@ async function insertTask(
       return { task, dispatch };
     },
   });
-  deps.node.sources.committed(plugin, opened.task.createdAt);
+  deps.node.writes.sources.committed(plugin, opened.task.createdAt);
   return opened;
 }

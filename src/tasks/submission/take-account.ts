@@ -59,7 +59,7 @@ export function takeAccount(
   submission: Submission,
   { taskId, tried, isNew }: Wanted,
 ): Choice | undefined {
-  const { capacity, waitingCounts } = deps.node;
+  const { capacity, waiting } = deps.node;
   const { caller } = submission;
   const candidates: DecodedRequest[] = [submission, ...(submission.alternatives ?? [])];
   const waits = mayWait(deps, caller.group);
@@ -68,10 +68,10 @@ export function takeAccount(
   const isUndeclared = (account: VendorAccount): boolean => capacity.declared(findScope(account)) === undefined;
   /** A new task goes straight to an account that has slots for all that wait before it, too. */
   const hasSlotsFor = (decoded: DecodedRequest) => {
-    const before = isNew && waits ? waitingCounts.count(toWaitingClass({ ...decoded, caller }).class) : 0;
+    const before = isNew && waits ? waiting.counts.count(toWaitingClass({ ...decoded, caller }).class) : 0;
     return (account: VendorAccount): boolean => {
       const scope = findScope(account);
-      return capacity.freeSlots(scope) > before && !(isNew && waits && waitingCounts.isGathered(scope));
+      return capacity.freeSlots(scope) > before && !(isNew && waits && waiting.counts.isGathered(scope));
     };
   };
   const requestFor = ({ plugin, intent, originTasks }: DecodedRequest) => ({

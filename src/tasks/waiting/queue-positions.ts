@@ -55,7 +55,9 @@ export type QueuePositions = {
   pollAfterMs(queue: QueuePosition): number;
 };
 
-type PositionsDeps = Pick<TaskDeps, 'store' | 'clock' | 'pin' | 'vendors'> & { node: Pick<TaskNode, 'durations'> };
+type PositionsDeps = Pick<TaskDeps, 'store' | 'clock' | 'pin' | 'vendors'> & {
+  node: { waiting: Pick<TaskNode['waiting'], 'durations'> };
+};
 
 /** Finds the positions of waiting tasks. All who ask at a time share one reading of the order. */
 export function createQueuePositions({ store, clock, pin, vendors, node }: PositionsDeps): QueuePositions {
@@ -88,7 +90,7 @@ export function createQueuePositions({ store, clock, pin, vendors, node }: Posit
 
   async function describe(rows: readonly WaitingTask[]): Promise<ReadonlyMap<string, QueuePosition>> {
     if (rows.length === 0) return new Map();
-    const [known, durations] = await Promise.all([classes(''), node.durations.all()]);
+    const [known, durations] = await Promise.all([classes(''), node.waiting.durations.all()]);
     const byName = new Map(known.map((each) => [each.class, each]));
     const described = rows.map(async (row): Promise<[string, QueuePosition]> => {
       const before = (await orders(row.class)).filter((other) => isBefore(other, row)).length;
