@@ -10,7 +10,8 @@
  * - `ports/`: the interfaces and records that other rooms see.
  * - `repositories/`: the statements behind them, by concept; `money/` decides reservations and
  *   budgets. `schema/`: the tables.
- * - `drivers/`, `sqlite/`, `postgres/`, `redis/`: connections, transactions, leases, errors.
+ * - `drivers/`, `sqlite/`, `postgres/`, `redis/`: connections, transactions, leases, errors, and
+ *   what stands in for Redis.
  * - `migrate/`: changes of the schema.
  * - `files/`: kept bytes in a folder or a bucket.
  * - `snapshot/`: copies and restores of a database, and what a move reads and writes.
@@ -19,6 +20,8 @@
  * - `sources/`: databases of other gateways, read for an import.
  */
 
+export { createMemoryCounters } from './drivers/memory-counters.ts';
+export { createNoSessionCache } from './drivers/no-session-cache.ts';
 export { createFolderFiles } from './files/folder-files.ts';
 export { createFolderObjects } from './files/folder-objects.ts';
 export { acceptBucket, type BucketMarker, createBucketMarker, guardBucket } from './files/guard-bucket.ts';
@@ -33,8 +36,6 @@ export { copyDatabase, databaseVersion, revertStore } from './migrate/revert.ts'
 export { hasMoved, type MoveReport, moveDatabase } from './move-database.ts';
 export { migrateStore, openStore, type StoreOptions } from './open-store.ts';
 export { completeAddress, libpqVariables } from './postgres/postgres-address.ts';
-export { createMemoryCounters } from './redis/memory-counters.ts';
-export { createNoSessionCache } from './redis/no-session-cache.ts';
 export { createMemorySuccessLists } from './redis/success-lists.ts';
 export { findDamage, type Rest } from './salvage/find-damage.ts';
 export { salvagePostgres } from './salvage/salvage-postgres.ts';

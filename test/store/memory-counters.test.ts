@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { addressKey } from '../../src/auth/limits/limit-requests.ts';
 import type { DecidingIp } from '../../src/auth/principals.ts';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
-import { createMemoryCounters, MAX_COUNTERS } from '../../src/store/redis/memory-counters.ts';
+import { createMemoryCounters, MAX_COUNTERS } from '../../src/store/drivers/memory-counters.ts';
 import { testInFullRun } from '../support/full-run.ts';
 
 const MADE_UP = 20_000;

@@ -150,4 +150,4 @@ function renderDevelopmentPage(): { html: string; contentSecurityPolicy: string 
 }
 
 /** What the page of `taskgate plugin dev` runs in a browser. */
-const DEVELOPMENT_SCRIPT = embedScript('development/development.ts');
+const DEVELOPMENT_SCRIPT = embedScript('development.ts');

@@ -1,8 +1,8 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible';
 import RateLimiterRedis from 'rate-limiter-flexible/lib/RateLimiterRedis.js';
+import { createMemoryCounters, type MemoryCounters } from '../drivers/memory-counters.ts';
 import type { Count, Counters } from '../ports/index.ts';
 import type { Redis } from './connect-redis.ts';
-import { createMemoryCounters, type MemoryCounters } from './memory-counters.ts';
 
 /**
  * Counters shared through Redis; each addition is one atomic script. While the server is
