@@ -19,11 +19,10 @@ import { describeCapacity } from './describe-capacity.ts';
 import { createFreeSlots, type NodeShare } from './free-slots.ts';
 import { forgetProbe, noteBegun, noteInFlight, probeAtMs } from './learned-ceiling.ts';
 import { lockSlots } from './lock-slots.ts';
-import { createPoolStates, type PoolState } from './pool-states.ts';
+import { createPoolStates, createSlotNotices, type PoolState } from './pool-states.ts';
 import { createPoolIndex, findChannelPool, findPool, heldSlots, keyText, listPools } from './pools.ts';
 import { createRelaySlots } from './relay-slots.ts';
 import { createNextStarts, createRefusedStarts, createRunningSlots } from './running-slots.ts';
-import { createSlotNotices } from './schedule-slot-notices.ts';
 import type {
   CapacityService,
   Dispatch,

@@ -2,9 +2,8 @@ import { OperatorError, pluralize, silentLogger, systemClock } from '../../../ke
 import { eraseUsersStep } from '../../../operations/index.ts';
 import { exportUser } from '../../../reports/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
-import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { type Accounts, withAccounts } from '../open-accounts.ts';
-import { readAccount, readPassword } from '../read-account.ts';
 
 /** Creates the first administrator, with the password on standard input; exit 1 if one exists. */
 export async function createRoot(input: CommandInput): Promise<ExitCode> {
@@ -130,4 +129,22 @@ export async function eraseAccount(input: CommandInput): Promise<ExitCode> {
     `account ${erased.userId} is erased: ${pluralize(erased.rows, 'row')} of content${rest}`,
   );
   return EXIT.ok;
+}
+
+/** Reads the password from standard input, without the final line break. */
+async function readPassword(input: CommandInput): Promise<string> {
+  const password = (await input.io.readStdin()).replace(/\r?\n$/, '');
+  if (password === '')
+    throw new OperatorError('no password on standard input: printf %s "$PASSWORD" | taskgate admin …');
+  return password;
+}
+
+/** The account that a command names, by name or number. @throws `UsageError` */
+function readAccount(input: CommandInput, command: string): { username: string } | { id: number } {
+  const [username, id] = [option(input, 'username'), option(input, 'id')];
+  if ((username === undefined) === (id === undefined))
+    throw new UsageError('name the account by --username NAME or by --id N', command);
+  if (username !== undefined) return { username };
+  if (!/^[1-9]\d{0,14}$/.test(id ?? '')) throw new UsageError('--id takes a whole number from 1 on', command);
+  return { id: Number(id) };
 }
