@@ -583,7 +583,7 @@ export interface NativeError {
   /** For the client. For statuses from 500 on it does not give the cause. */
   message: string;
   httpStatus: number;
-  /** A retry may succeed, and cannot buy the job twice. */
+  /** A retry may succeed, and cannot charge twice. */
   retryable: boolean;
   requestId: string;
 }

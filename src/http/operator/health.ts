@@ -71,7 +71,7 @@ export function createHealth(deps: {
     .use(deps.kit)
     .get('/livez', () => ({ status: 'ok' as const }), {
       public: true,
-      detail: { summary: 'Check liveness', tags: ['System'] },
+      detail: { summary: 'Liveness check', tags: ['System'] },
     })
     .get(
       '/readyz',

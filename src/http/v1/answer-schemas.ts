@@ -34,7 +34,7 @@ const QueuePlace = {
     waits_for: {
       type: 'string',
       enum: ['capacity', 'own_limit'],
-      description: 'A free slot at the vendor, or the end of another task: as many run as your own limit allows.',
+      description: 'A free slot at the vendor, or, at your own concurrency limit, the end of another task.',
     },
     estimated_start_at: {
       type: ['integer', 'null'],
@@ -47,7 +47,7 @@ const QueuePlace = {
 const QUEUE = { $ref: '#/components/schemas/QueuePlace' } as const;
 const REQUESTED_MODEL = {
   ...TEXT,
-  description: 'The model that the request named, where another one serves.',
+  description: 'The model that the request named, if another one ran.',
 } as const;
 const Task = object(
   {
@@ -70,7 +70,7 @@ const Task = object(
     result: {
       type: 'object',
       additionalProperties: true,
-      description: 'For a relayed request that has succeeded: its answer, kept for a day.',
+      description: 'For a relayed request that has succeeded: its response, kept for a day.',
     },
   },
 );

@@ -14,8 +14,11 @@ export const Batch = object(
       type: 'string',
       enum: ['validating', 'in_progress', 'cancelling', 'completed', 'failed', 'expired', 'cancelled'],
     },
-    output_file_id: { type: ['string', 'null'], description: 'Once it has ended: a file of what succeeded.' },
-    error_file_id: { type: ['string', 'null'], description: 'Once it has ended: a file of what did not.' },
+    output_file_id: {
+      type: ['string', 'null'],
+      description: 'File with the successful results, once the batch has ended.',
+    },
+    error_file_id: { type: ['string', 'null'], description: 'File with the failed results, once the batch has ended.' },
     created_at: WHOLE,
     ...{ in_progress_at: TIME, expires_at: TIME, finalizing_at: TIME, completed_at: TIME, failed_at: TIME },
     ...{ expired_at: TIME, cancelling_at: TIME, cancelled_at: TIME },
@@ -26,7 +29,7 @@ export const Batch = object(
   {
     items: {
       type: 'array',
-      description: 'For a single batch: what became of each request.',
+      description: 'For a single batch: the outcome of each request.',
       items: object({
         index: WHOLE,
         custom_id: TEXT,
@@ -36,7 +39,7 @@ export const Batch = object(
           enum: ['pending', 'submitted', 'completed', 'failed', 'cancelled', 'expired'],
         },
         task_id: { type: ['string', 'null'] },
-        usd: { ...NUMBER, description: 'What its task has reserved, then its charge.' },
+        usd: { ...NUMBER, description: 'The reservation of its task, then the charge.' },
         error: orNull(object({ code: TEXT, message: TEXT, param: { type: ['string', 'null'] } })),
       }),
     },
@@ -60,14 +63,14 @@ export const BATCH_REQUEST = takesAs({
       type: 'array',
       maxItems: 1000,
       items: body(['body'], {
-        plugin: { ...TEXT, description: 'The key of a plugin; or url.' },
+        plugin: { ...TEXT, description: 'A plugin’s key, instead of url.' },
         url: { ...TEXT, examples: ['/v1/videos'] },
         custom_id: TEXT,
         body: ITEM_BODY,
       }),
     },
-    all_or_none: { type: 'boolean', description: 'Send nothing unless all would be accepted and paid for.' },
-    input_file_id: { ...TEXT, description: 'Instead of requests: a file of them.' },
+    all_or_none: { type: 'boolean', description: 'Submit nothing unless every request is valid and affordable.' },
+    input_file_id: { ...TEXT, description: 'Instead of requests: a file with them.' },
     endpoint: { type: 'string', enum: ['/v1/videos', '/v1/images/generations'] },
     completion_window: constant('24h'),
     metadata: { type: 'object', additionalProperties: TEXT },
@@ -80,7 +83,7 @@ export const FILE_REQUEST = takesAs({
     purpose: constant('batch'),
     expires_after: {
       ...body(['anchor', 'seconds'], { anchor: constant('created_at'), seconds: WHOLE }),
-      description: 'When the file goes: 3,600 to 2,592,000 seconds (the default) after its creation.',
+      description: 'When the file expires: 3,600 to 2,592,000 seconds (the default) after its creation.',
     },
   }),
 });

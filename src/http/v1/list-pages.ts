@@ -10,7 +10,7 @@ const DEFAULT_LIMIT = 20;
 const MAX_FILES = 10_000;
 
 const cursor = {
-  after: t.Optional(t.String({ maxLength: 191, description: 'The id of the last object of the page before.' })),
+  after: t.Optional(t.String({ maxLength: 191, description: 'The ID of the last object of the previous page.' })),
   limit: t.Optional(integerText({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
   order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation; default desc.' })),
 };

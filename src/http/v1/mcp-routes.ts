@@ -50,7 +50,7 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
           const id = request.headers.get(SESSION);
           const cap = id === null || begins ? undefined : caps.find(user.id, id);
           if (id !== null && !begins && !cap)
-            throw httpErrors.not_found({ message: 'There is no such session: begin a new one.' });
+            throw httpErrors.not_found({ message: 'There is no such session. Start a new one.' });
           const usd = readCap(request);
           if (usd !== undefined && !begins && !cap) {
             throw httpErrors.validation_failed({

@@ -19,7 +19,7 @@ const modelObject = ({ id, ownedBy, createdAt, endpoints }: NamedModel) => ({
 const detailQuery = t.Object(
   {
     detail: t.Optional(
-      t.Union([t.Literal('true'), t.Literal('false')], { description: 'true: inputs, price and usual time too.' }),
+      t.Union([t.Literal('true'), t.Literal('false')], { description: 'true: also inputs, price and usual time.' }),
     ),
   },
   { additionalProperties: true },

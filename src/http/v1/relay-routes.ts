@@ -123,7 +123,7 @@ const acceptedResponse = (task: TaskFacts, { isAsync, replayed }: { isAsync: boo
 /** The OpenAPI entries of what only relay channels serve. The vendor reads all other members. */
 
 const MODEL = { type: 'string', description: 'A model of a relay channel.' } as const;
-const STREAM = { type: 'boolean', description: 'Answer with a stream of events.' } as const;
+const STREAM = { type: 'boolean', description: 'Respond with a stream of events.' } as const;
 const FILE = { type: 'string', format: 'binary' } as const;
 
 const body = (required: readonly string[], properties: Record<string, unknown>) => ({
@@ -153,7 +153,7 @@ const operation = (
   summary,
   requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, { schema }])) },
   responses: {
-    '200': { description: 'The answer of the vendor, unchanged; of a plugin’s model, the gateway’s', content: answers },
+    '200': { description: 'The vendor’s response, unchanged; for a plugin’s model, the gateway’s', content: answers },
     ...others,
   },
 });
@@ -177,20 +177,24 @@ const RELAYED_OPERATIONS = {
     body(['messages'], {
       messages: { type: 'array', items: { type: 'object', additionalProperties: true } },
       stream: STREAM,
-      max_completion_tokens: { type: ['integer', 'null'], description: 'As much is reserved for the answer.' },
+      max_completion_tokens: { type: ['integer', 'null'], description: 'Maximum output tokens; all are reserved.' },
     }),
     { ...JSON_ANSWER, ...EVENTS },
   ),
   embedding: operation(
     { tag: 'Embeddings', operationId: 'createEmbeddings', summary: 'Create embeddings' },
-    body(['input'], { input: { description: 'A text, or a list of texts or of lists of tokens.' } }),
+    body(['input'], { input: { description: 'A string, or a list of strings or of lists of tokens.' } }),
     JSON_ANSWER,
   ),
   image: operation(
     { tag: 'Images', operationId: 'createImages', summary: 'Create images', others: ACCEPTED },
     body(['prompt'], {
       prompt: { type: 'string' },
-      n: { type: ['integer', 'null'], minimum: 1, description: 'How many; as many are reserved.' },
+      n: {
+        type: ['integer', 'null'],
+        minimum: 1,
+        description: 'Number of images; the reservation covers all of them.',
+      },
     }),
     { ...IMAGES, ...EVENTS },
   ),

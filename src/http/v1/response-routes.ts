@@ -20,9 +20,9 @@ const REQUEST = {
   required: ['model'],
   properties: {
     model: { type: 'string' as const },
-    input: { description: 'What to make: a text, or messages.' },
-    stream: { type: 'boolean' as const, description: 'Answer with a stream of events.' },
-    background: { type: 'boolean' as const, description: 'Answer without waiting for the task; read it later.' },
+    input: { description: 'What to create: a string, or messages.' },
+    stream: { type: 'boolean' as const, description: 'Respond with a stream of events.' },
+    background: { type: 'boolean' as const, description: 'Respond without waiting for the task; get it later.' },
   },
 };
 

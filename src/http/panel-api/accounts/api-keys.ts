@@ -125,13 +125,13 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
             integerSchema({
               minimum: 0,
               maximum: 2_592_000,
-              description: 'How long the old key still works; a day if absent.',
+              description: 'How long the previous key keeps working; a day by default.',
             }),
           ),
           prefix: t.Optional(
             t.String({
               maxLength: 40,
-              description: 'The prefix of the key as you know it. 409 if the key was rotated since.',
+              description: 'The prefix of the key as you know it. 409 if the key has been rotated since.',
             }),
           ),
           keep: t.Optional(
@@ -143,7 +143,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
         }),
         detail: {
           summary: 'Rotate an API key; only this response contains the new one',
-          description: 'A key that was replaced before stops working at once.',
+          description: 'A key that was replaced earlier stops working immediately.',
         },
       },
     )
@@ -240,7 +240,7 @@ export function keyUsageRoutes(
         detail: {
           summary: 'Get the budget and allowed models of the API key in use',
           description:
-            "total_granted, total_used and total_available are of what the key may spend in all; budget is what it may spend in each period, with what is spent in the present one, and null where there is no such limit. requests_per_minute and max_running are the key's own; limits has the strictest of its own, its account's and its group's.",
+            "total_granted, total_used and total_available are of what the key may spend in total; budget is what it may spend in each period, with what is spent in the present one, and null where there is no such limit. requests_per_minute and max_running are the key's own; limits has the strictest of its own, its account's and its group's.",
         },
       },
     )

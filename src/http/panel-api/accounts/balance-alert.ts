@@ -41,7 +41,7 @@ export function balanceAlertRoutes(kit: Kit, { auth, audit, onChosen }: BalanceA
               description: 'Quota; 0: no warning; null: the default of the operator.',
             }),
           ),
-          mail: t.Optional(t.Boolean({ description: 'Whether you are mailed.' })),
+          mail: t.Optional(t.Boolean({ description: 'Whether you get an email.' })),
           webhook_url: t.Optional(
             t.Union([t.String({ maxLength: 8192 }), t.Null()], {
               description: 'Where the webhook balance.low goes; null: nowhere.',
@@ -69,7 +69,7 @@ export function balanceAlertRoutes(kit: Kit, { auth, audit, onChosen }: BalanceA
         user: true,
         detail: {
           summary: "Rotate your low-balance webhook's secret",
-          description: 'Only this response shows it, as new_secret. The former one signs nothing any more.',
+          description: 'Only this response shows it, as new_secret. The previous one no longer signs anything.',
         },
       },
     );

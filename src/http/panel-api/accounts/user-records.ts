@@ -34,7 +34,7 @@ export function readLedgerFilter({ kind, since, until }: LedgerQuery) {
 }
 
 const description =
-  'The newest first, one row for each task. amount: what the balance changed by in all; reservations and charges are negative. balance_after: the balance after this row and all older ones. task: what was reserved and charged; charged is null while it runs. actor: the administrator who changed the balance, for administrators. sums: from since to until, of all kinds: opening with added, adjusted, tasks and storage makes closing; reserved: what of tasks has not ended; null without since.';
+  'The newest first, one row for each task. amount: what the balance changed by in total; reservations and charges are negative. balance_after: the balance after this row and all older ones. task: what was reserved and charged; charged is null while it runs. actor: the administrator who changed the balance, for administrators. sums: from since to until, of all kinds: opening with added, adjusted, tasks and storage makes closing; reserved: what of tasks has not ended; null without since.';
 
 /** What administrators see of an account beside its fields, and people of their own. */
 export function userRecordRoutes(

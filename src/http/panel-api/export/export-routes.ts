@@ -27,7 +27,7 @@ const DAY_MS = 86_400_000;
 
 const format = t.Union([t.Literal('csv'), t.Literal('jsonl')]);
 const cursorFor = (pattern: string) =>
-  t.Optional(t.String({ pattern, description: 'Where a file that was cut goes on.' }));
+  t.Optional(t.String({ pattern, description: 'Where a truncated file continues.' }));
 const cursor = cursorFor('^[1-9]\\d{0,14}$');
 const taskCursor = cursorFor('^task_\\w{1,186}$');
 const lines = MAX_EXPORTED.toLocaleString('en-US');

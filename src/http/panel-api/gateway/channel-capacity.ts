@@ -17,12 +17,12 @@ type DeclaredLimits = NonNullable<Channel['limits']>;
 type DeclaredLimit = Omit<DeclaredLimits, 'models'>;
 
 const limitFields = {
-  max_running: t.Optional(integerSchema({ minimum: 1, maximum: 1_000_000, description: 'Tasks at once.' })),
+  max_running: t.Optional(integerSchema({ minimum: 1, maximum: 1_000_000, description: 'Concurrent tasks.' })),
   max_per_minute: t.Optional(
     integerSchema({ minimum: 1, maximum: 1_000_000, description: 'Submissions in a minute, spaced evenly.' }),
   ),
   burst: t.Optional(
-    integerSchema({ minimum: 1, maximum: 1_000_000, description: 'So many of max_per_minute may be sent at once.' }),
+    integerSchema({ minimum: 1, maximum: 1_000_000, description: 'How many of max_per_minute may be sent at once.' }),
   ),
 };
 
@@ -71,7 +71,7 @@ export function channelCapacityRoutes(
         admin: true,
         detail: {
           summary: 'Resume a paused channel and those that share its limit',
-          description: 'Tasks are sent at once again. If the vendor refuses one, the channel rests again.',
+          description: 'Tasks are sent again immediately. If the vendor rejects one, the channel is paused again.',
         },
       },
     )

@@ -16,12 +16,12 @@ import { describeLimits } from './channel-capacity.ts';
 
 const KEY = t.String({ maxLength: 32 * 1024, description: "The vendor's credential." });
 const optional = {
-  label: t.Optional(t.String({ maxLength: 200, description: 'What people tell it by.' })),
+  label: t.Optional(t.String({ maxLength: 200, description: 'A label for administrators.' })),
   expires_at: t.Optional(
     integerSchema({
       minimum: 0,
       maximum: 4_102_444_800,
-      description: 'Unix seconds: from then on nothing is begun with it. 0: it does not end.',
+      description: 'Unix seconds: from then on, no new tasks start with it. 0: never.',
     }),
   ),
   pool: t.Optional(
@@ -173,7 +173,7 @@ export function channelCredentialRoutes(
         body: strictObject({ key: t.Optional(KEY), ...optional }),
         detail: {
           summary: 'Update a credential',
-          description: 'A new key takes the place of the former one, also for tasks that run.',
+          description: 'A new key replaces the previous one, also for running tasks.',
         },
       },
     )
@@ -191,7 +191,7 @@ export function channelCredentialRoutes(
         admin: true,
         detail: {
           summary: 'Remove a credential from a channel',
-          description: 'Nothing is begun with it from then on. It stays sealed for the tasks that it began.',
+          description: 'No new tasks start with it. It stays stored, encrypted, for the tasks that it started.',
         },
       },
     )

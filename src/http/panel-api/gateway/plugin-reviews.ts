@@ -105,7 +105,7 @@ type MoveDeps = { plugins: PluginService; audit: RecordAudit };
 const to = t.String({
   minLength: 1,
   maxLength: 30,
-  description: 'The key of the plugin that takes its place: stored or built in.',
+  description: 'The key of the plugin that replaces it: stored or built in.',
 });
 
 /** One plugin takes the place of another under a key of its own. */

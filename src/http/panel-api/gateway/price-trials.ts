@@ -130,7 +130,7 @@ export function priceReplayRoutes(kit: Kit, { reports }: { reports: Pick<Reports
         ),
         group_ratios: t.Optional(t.Record(t.String(), t.Number({ minimum: 0 }), { maxProperties: MAX_GROUPS })),
         days: t.Optional(integerSchema({ minimum: 1, maximum: MAX_DAYS, default: 30 })),
-        after: t.Optional(t.String({ maxLength: 40, description: 'next of the slice before.' })),
+        after: t.Optional(t.String({ maxLength: 40, description: 'next of the previous slice.' })),
       }),
       detail: {
         summary: 'Replay recent bills with other prices',

@@ -105,7 +105,7 @@ export function priceRoutes(kit: Kit, { billing, plugins, offeredModels, audit }
           expression: t.String({
             minLength: 1,
             maxLength: 10_000,
-            description: 'USD as one expression over u("field"), model and action, for instance 0.05 * u("seconds").',
+            description: 'USD as one expression over u("field"), model and action, for example 0.05 * u("seconds").',
           }),
         }),
         detail: { summary: "Set a model's price" },

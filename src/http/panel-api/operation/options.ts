@@ -89,7 +89,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
         documentsProof: { scope: 'settings.security' },
         body: strictObject({
           what: Trial,
-          to: t.Optional(t.String({ maxLength: 320, description: 'The recipient of a test mail.' })),
+          to: t.Optional(t.String({ maxLength: 320, description: 'The recipient of a test email.' })),
         }),
         detail: { summary: 'Test the mail server, a provider or the captcha' },
       },

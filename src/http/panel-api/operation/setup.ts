@@ -34,7 +34,7 @@ export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
         public: true,
         critical: true,
         body: strictObject({
-          token: t.String({ minLength: 1, maxLength: 200, description: 'From the set-up link in the terminal.' }),
+          token: t.String({ minLength: 1, maxLength: 200, description: 'From the setup link in the terminal.' }),
           username: t.String({ minLength: 1, maxLength: 200 }),
           password: t.String({ minLength: 1, maxLength: 1000 }),
         }),

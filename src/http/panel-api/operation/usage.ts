@@ -79,7 +79,7 @@ export function usageRoutes(
       detail: {
         summary: 'Get spend and tasks over time, by key, model, user or channel',
         description:
-          'points: at most 200, each of an hour (unit hour: up to three days) or of days_per_point days, by its first second. Days are those of zone as long as quarters of an hour are kept, which is 35 days; a period that begins before is counted in days of UTC, and zone says so. spend is quota. shares: the highest spend first, at most 100; others sums up the rest. id is 0 for requests without a key, -1 where it is not known any more; name is null where it was deleted.',
+          'points: at most 200, each of an hour (unit hour: up to three days) or of days_per_point days, by its first second. Days are those of zone as long as quarters of an hour are kept, which is 35 days; a period that begins before is counted in days of UTC, and zone says so. spend is quota. shares: the highest spend first, at most 100; others sums up the rest. id is 0 for requests without a key, -1 where it is no longer known; name is null where it was deleted.',
       },
     },
   );

@@ -37,7 +37,7 @@ export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
           username: t.String({ minLength: 1, maxLength: 200 }),
           password: t.String({ minLength: 1, maxLength: 1000, description: '8 to 128 characters.' }),
           email: t.Optional(t.String({ maxLength: 320, description: 'Required if mail addresses must be confirmed.' })),
-          verification_code: t.Optional(t.String({ maxLength: 64, description: 'The code mailed to this address.' })),
+          verification_code: t.Optional(t.String({ maxLength: 64, description: 'The code emailed to this address.' })),
           aff_code: t.Optional(
             t.String({ maxLength: 64, description: 'The affiliate code of the user who invited you.' }),
           ),
@@ -63,7 +63,7 @@ export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         body: strictObject({ email: mailAddress, ...challengeField }),
         detail: {
           summary: "Email a new account's verification code",
-          description: 'The response is the same whether or not the address has an account; only the mail tells.',
+          description: 'The response is the same whether or not the address has an account; only the email says which.',
         },
       },
     )

@@ -8,7 +8,7 @@ import { createSignInResponse, type SessionCookies } from './session-cookies.ts'
 const COOKIES_ARE_USELESS = ['auth.unauthorized', 'auth.session_revoked'];
 
 const credentials = strictObject({
-  username: t.String({ maxLength: 320, description: 'User name or e-mail address.' }),
+  username: t.String({ maxLength: 320, description: 'Username or email address.' }),
   password: t.String({ maxLength: 1000 }),
 });
 

@@ -107,7 +107,7 @@ export function queueRoutes(
         detail: {
           summary: 'List waiting tasks, oldest first',
           description:
-            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first, with the slots in use and their limit, null where one is not known, and why they wait, null where their reasons differ). reason is own_limit (as many tasks of its key, user or group run as may), no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use); users read full for the last three.',
+            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in total by model and group (classes, the largest first, with the slots in use and their limit, null where one is not known, and why they wait, null where their reasons differ). reason is own_limit (as many tasks of its key, user or group run as may), no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use); users read full for the last three.',
         },
       },
     )

@@ -77,7 +77,7 @@ export function panelTaskRoutes(
         user: true,
         query: strictObject({
           ...taskFilterQuery,
-          after: t.Optional(t.String({ maxLength: 191, description: 'next of the part before.' })),
+          after: t.Optional(t.String({ maxLength: 191, description: 'next of the previous part.' })),
           order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation.' })),
           limit: t.Optional(integerText({ minimum: 1, maximum: 100, default: 50 })),
         }),
@@ -144,7 +144,7 @@ export function panelTaskRoutes(
         user: true,
         detail: {
           summary: 'Delete one of your tasks',
-          description: 'It is hidden from you, its links end and its content is gone. Its bill stays.',
+          description: 'It is hidden from you, its links stop working and its content is deleted. Its bill stays.',
         },
       },
     )
@@ -175,7 +175,7 @@ export function panelTaskRoutes(
       {
         user: true,
         query: strictObject({
-          expires_in: t.Optional(t.String({ maxLength: 20, description: 'Seconds until the links end.' })),
+          expires_in: t.Optional(t.String({ maxLength: 20, description: 'Seconds until the links expire.' })),
         }),
         detail: { summary: "List a task's artifacts with shareable links" },
       },
