@@ -218,7 +218,7 @@ export const clients: NativeTest[] = [
     ask: (id) => ({ method: 'GET', path: `/bfl/v1/get_result?id=${id}` }),
     ended: (id) => ({ id, status: 'Ready', result: { sample: RESULT } }),
     wrong: { method: 'POST', path: '/bfl/v1/flux-2-pro', body: { prompt: 5 } },
-    refusal: { detail: 'prompt must be a text.' },
+    refusal: { detail: 'prompt must be a string.' },
     makes: 'images',
   },
   {
@@ -259,7 +259,7 @@ export const clients: NativeTest[] = [
     ask: (id) => ({ method: 'GET', path: `/elevenlabs/v1/history/${id}` }),
     ended: (id) => ({ history_item_id: id, model_id: 'eleven_v3', state: 'created' }),
     wrong: { method: 'POST', path: '/elevenlabs/v1/text-to-speech/v1', body: { text: 5 } },
-    refusal: { detail: { message: 'text must be a text.' } },
+    refusal: { detail: { message: 'text must be a string.' } },
     fields: { voice_id: 'v1' },
     makes: 'audio',
   },
@@ -275,7 +275,7 @@ export const clients: NativeTest[] = [
     ask: (id) => ({ method: 'GET', path: `/fal/fal-ai/veo3.1/requests/${id}` }),
     ended: () => ({ video: { url: RESULT } }),
     wrong: { method: 'POST', path: '/fal/fal-ai/veo3.1/fast', body: { prompt: 5 } },
-    refusal: { detail: 'prompt must be a text.' },
+    refusal: { detail: 'prompt must be a string.' },
   },
   {
     plugin: 'replicate',

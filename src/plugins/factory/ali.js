@@ -170,7 +170,7 @@ function readField(fields, name, rule, read) {
 }
 
 const readText = (fields, name) =>
-  readField(fields, name, 'a text', (value) => (typeof value === 'string' ? value : undefined));
+  readField(fields, name, 'a string', (value) => (typeof value === 'string' ? value : undefined));
 
 /** A form gives everything as text. */
 const readFlag = (fields, name) =>
@@ -315,7 +315,7 @@ function toMedia(model, kind, { media, image, last_image, reference_image, video
   const fits = list.every(({ type }) => count((other) => other === type) <= (may[type] ?? 0));
   if (fits && references <= 5) return list;
   const most = Object.entries(may).map(([type, times]) => `${times} ${type}`);
-  throw new Error(`The media of ${model} are at most ${most.join(', ')}, and 5 references in all.`);
+  throw new Error(`The media of ${model} are at most ${most.join(', ')}, and 5 references in total.`);
 }
 
 /** The ratio of a size that one may say as well. */

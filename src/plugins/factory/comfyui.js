@@ -59,7 +59,7 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: 'An image of 1024x1024', facts: { seconds: 0, images: 1, megapixels: 1.048576, compute_seconds: 12 } },
+    { label: '1024x1024 image', facts: { seconds: 0, images: 1, megapixels: 1.048576, compute_seconds: 12 } },
     { label: '5 sec of video', facts: { seconds: 5, images: 0, megapixels: 0, compute_seconds: 140 } },
   ],
 };
@@ -124,7 +124,7 @@ function readValue(name, given) {
   const value = isObject(given) ? firstGiven(given.image_url, given.url, given) : given;
   if (['string', 'number', 'boolean'].includes(typeof value)) return value;
   if (isObject(value) && typeof value.ref === 'string') return { ref: value.ref };
-  throw new Error(`${name} must be a text, a number, true or false, or a file.`);
+  throw new Error(`${name} must be a string, a number, true or false, or a file.`);
 }
 
 /**
@@ -363,7 +363,7 @@ export function parseTaskResult(ctx, body, { status: code }) {
   if (isObject(job)) return readJob(job, outputs);
   // Nothing is left to do and it has not ended: the server was started anew.
   if (state.idle)
-    return { status: 'FAILURE', reason: 'ComfyUI does not know the job any more: it may have been restarted.' };
+    return { status: 'FAILURE', reason: 'ComfyUI can no longer find the job: it may have been restarted.' };
   return { status: state.running ? 'IN_PROGRESS' : 'QUEUED', state: next };
 }
 

@@ -152,7 +152,7 @@ function readField(fields, name, rule, read) {
 }
 
 const readText = (fields, name) =>
-  readField(fields, name, 'a text', (value) => (typeof value === 'string' ? value : undefined));
+  readField(fields, name, 'a string', (value) => (typeof value === 'string' ? value : undefined));
 
 /** A form gives everything as text. */
 const readFlag = (fields, name) =>
@@ -189,7 +189,7 @@ function readSource(name, given) {
 function readItem(item, index) {
   const name = `content[${index}]`;
   if (isObject(item) && item.type === 'text') {
-    if (typeof item.text !== 'string') throw new Error(`${name}.text must be a text.`);
+    if (typeof item.text !== 'string') throw new Error(`${name}.text must be a string.`);
     return { type: 'text', text: item.text };
   }
   if (isObject(item) && item.type === 'draft_task') {

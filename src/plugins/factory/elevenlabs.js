@@ -72,8 +72,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: 'A sentence', facts: { characters: 80, seconds: 0, kind: 'speech' } },
-    { label: 'Music of 30 s', facts: { characters: 0, seconds: 30, kind: 'music' } },
+    { label: '80 characters of speech', facts: { characters: 80, seconds: 0, kind: 'speech' } },
+    { label: '30 sec of music', facts: { characters: 0, seconds: 30, kind: 'music' } },
   ],
   usageProfiles: [
     {
@@ -86,7 +86,7 @@ export const meta = {
           description: localized`Recording length (seconds): reserved by file size, billed by the vendor’s count | 录音时长（秒）：按文件大小预扣，按服务商的计数计费 | 録音の長さ（秒）：ファイルサイズで予約し、ベンダーの計数で請求 | Duración de la grabación (segundos): se reserva por tamaño del archivo y se cobra por el recuento del proveedor | Länge der Aufnahme (Sekunden): reserviert nach Dateigröße, berechnet nach Zählung des Anbieters | Duração da gravação (segundos): reservada pelo tamanho do arquivo, cobrada pela contagem do fornecedor`,
         },
       },
-      examples: [{ label: 'A recording of 10 min', facts: { recorded_seconds: 600 } }],
+      examples: [{ label: '10-minute recording', facts: { recorded_seconds: 600 } }],
     },
   ],
 };
@@ -213,7 +213,7 @@ function normalize(sent) {
   const metadata = isObject(sent.metadata) ? sent.metadata : {};
   const fields = { ...metadata, ...sent };
   const text = firstGiven(fields.text, fields.prompt, fields.input);
-  if (isGiven(text) && typeof text !== 'string') throw new Error('text must be a text.');
+  if (isGiven(text) && typeof text !== 'string') throw new Error('text must be a string.');
   const milliseconds = firstGiven(fields.music_length_ms);
   const length = firstGiven(
     fields.duration_seconds,
@@ -277,7 +277,7 @@ function plan(ctx) {
     return { model, kind, order, recorded: size > 0 ? Math.ceil(size / SMALL_SECOND) : UNSAID_RECORDING };
   }
   const sections = kind === 'music' ? order.composition_plan : undefined;
-  if (text.trim() === '' && !sections) throw new Error('Please give a text.');
+  if (text.trim() === '' && !sections) throw new Error('Text is required.');
   if (kind === 'speech') {
     if (order.voice_id === undefined) throw new Error('Please give a voice_id.');
     const [format, characters] = [wanted ?? 'mp3_44100_128', [...text].length];
@@ -384,7 +384,7 @@ export function parseSubmitResponse(ctx, { headers, body, base64 }) {
 /** What was said, as OpenAI's clients read it, or as subtitles. */
 function readTranscript(ctx, { transcript_format: format }, body) {
   if (!isObject(body) || typeof body.text !== 'string')
-    throw new Error(readMessage(body) || 'ElevenLabs answered without a text.');
+    throw new Error(readMessage(body) || 'ElevenLabs returned no text.');
   const spoken = (Array.isArray(body.words) ? body.words : []).filter((word) => textAt(word, 'type') !== 'spacing');
   const duration = Number(body.audio_duration_secs) || Number(spoken.at(-1)?.end) || undefined;
   const [subtitles] = Array.isArray(body.additional_formats) ? body.additional_formats : [];
@@ -511,7 +511,7 @@ export const native = {
     const [output_format] = query.output_format ?? [];
     const fields = { ...body.value, metadata: body.value, ...(output_format ? { output_format } : {}) };
     const model = firstGiven(body.value.model_id, DEFAULTS[path.split('/').pop()], 'eleven_multilingual_v2');
-    if (typeof model !== 'string') throw new Error('model_id must be a text.');
+    if (typeof model !== 'string') throw new Error('model_id must be a string.');
     const voice = params.voice_id === undefined ? {} : { voice_id: params.voice_id };
     return { kind: 'submit', model, requestBody: normalize({ ...fields, ...voice }) };
   },

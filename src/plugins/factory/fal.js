@@ -85,7 +85,7 @@ export const meta = {
   },
   usageExamples: [
     { label: '8 sec of video with sound', facts: { ...NOTHING, seconds: 8, audio: true } },
-    { label: 'An image of 2048x2048', facts: { ...NOTHING, images: 1, megapixels: 5 } },
+    { label: '2048x2048 image', facts: { ...NOTHING, images: 1, megapixels: 5 } },
   ],
 };
 
@@ -189,7 +189,7 @@ function normalize(sent) {
     if (isGiven(given)) intent[name] = as(given);
   };
   read('prompt', fields.prompt, (prompt) => {
-    if (typeof prompt !== 'string') throw new Error('prompt must be a text.');
+    if (typeof prompt !== 'string') throw new Error('prompt must be a string.');
     return prompt;
   });
   read('seconds', firstGiven(fields.duration, fields.seconds), (given) => {

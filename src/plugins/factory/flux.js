@@ -105,7 +105,7 @@ export const meta = {
   },
   usageExamples: [
     { label: '1024x1024 from text', facts: { images: 1, megapixels: 1, input_images: 0, credits: 3 } },
-    { label: '2048x2048 from two images', facts: { images: 1, megapixels: 4, input_images: 2, credits: 10.5 } },
+    { label: '2048x2048 from 2 images', facts: { images: 1, megapixels: 4, input_images: 2, credits: 10.5 } },
   ],
 };
 
@@ -192,7 +192,7 @@ function readFlag(name, given) {
 }
 
 function readText(name, given) {
-  if (typeof given !== 'string') throw new Error(`${name} must be a text.`);
+  if (typeof given !== 'string') throw new Error(`${name} must be a string.`);
   return given;
 }
 

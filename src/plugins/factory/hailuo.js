@@ -171,7 +171,7 @@ function readField(fields, name, rule, read) {
 }
 
 const readText = (fields, name) =>
-  readField(fields, name, 'a text', (value) => (typeof value === 'string' ? value : undefined));
+  readField(fields, name, 'a string', (value) => (typeof value === 'string' ? value : undefined));
 
 /** A form gives everything as text. */
 const readFlag = (fields, name) =>

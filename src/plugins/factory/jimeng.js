@@ -159,7 +159,7 @@ const STATUSES = {
   expired: 'FAILURE',
 };
 const ENDINGS = {
-  not_found: 'Jimeng does not know the task, or no longer.',
+  not_found: 'Jimeng can’t find the task, or no longer has it.',
   expired: 'The task has expired at Jimeng; please submit it again.',
 };
 const ACCEPTED = 10000;
@@ -188,7 +188,7 @@ const isAddress = (text) => /^https?:\/\//i.test(text.slice(0, 8));
 function readText(fields, name) {
   const value = fields[name];
   if (!isGiven(value)) return undefined;
-  if (typeof value !== 'string') throw new Error(`${name} must be a text.`);
+  if (typeof value !== 'string') throw new Error(`${name} must be a string.`);
   return value;
 }
 

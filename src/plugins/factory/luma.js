@@ -100,7 +100,7 @@ export const meta = {
   },
   usageExamples: [
     { label: '5 sec at 720p', facts: { seconds: 5, resolution: '720p', images: 0, modify: false } },
-    { label: 'An image', facts: { seconds: 0, resolution: '1080p', images: 1, modify: false } },
+    { label: '1 image', facts: { seconds: 0, resolution: '1080p', images: 1, modify: false } },
   ],
 };
 
@@ -209,7 +209,7 @@ function normalize(sent) {
   const metadata = parsed(sent.metadata) ?? {};
   if (!isObject(metadata)) throw new Error('metadata must be a JSON object.');
   const fields = { ...metadata, ...sent };
-  if (isGiven(fields.prompt) && typeof fields.prompt !== 'string') throw new Error('prompt must be a text.');
+  if (isGiven(fields.prompt) && typeof fields.prompt !== 'string') throw new Error('prompt must be a string.');
   const length = firstGiven(fields.duration, fields.seconds);
   const seconds = length === undefined ? undefined : Number(String(length).replace(/s$/, ''));
   if (seconds !== undefined && !Number.isInteger(seconds)) throw new Error('Seconds are a whole number.');

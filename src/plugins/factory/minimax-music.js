@@ -79,7 +79,7 @@ export const meta = {
       },
     },
   },
-  usageExamples: [{ label: 'A song of 3 minutes', facts: { songs: 1, seconds: 180, instrumental: false } }],
+  usageExamples: [{ label: '3-minute song', facts: { songs: 1, seconds: 180, instrumental: false } }],
 };
 
 /** Shown to people who set it up; other hosts ignore this export. */
@@ -152,7 +152,7 @@ function readText(fields, name, most) {
   const value = fields[name];
   if (!isGiven(value)) return undefined;
   if (typeof value !== 'string' || [...value].length > most) {
-    throw new Error(`${name} is a text of at most ${most} characters.`);
+    throw new Error(`${name} is a string of at most ${most} characters.`);
   }
   return value;
 }

@@ -224,7 +224,7 @@ function normalize(sent) {
     if (isGiven(given)) intent[name] = as(given);
   };
   read('prompt', fields.prompt, (prompt) => {
-    if (typeof prompt !== 'string') throw new Error('prompt must be a text.');
+    if (typeof prompt !== 'string') throw new Error('prompt must be a string.');
     return prompt;
   });
   read('seconds', firstGiven(fields.duration, fields.seconds), (given) => {

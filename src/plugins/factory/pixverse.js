@@ -260,7 +260,7 @@ function normalize(sent) {
   if ([sent.images].flat().some(isGiven)) throw new Error('images are not taken: give one as image.');
   const { prompt } = fields;
   if (isGiven(prompt) && (typeof prompt !== 'string' || prompt.length > MAX_PROMPT)) {
-    throw new Error(`The prompt is a text of at most ${MAX_PROMPT} characters.`);
+    throw new Error(`The prompt is a string of at most ${MAX_PROMPT} characters.`);
   }
   const length = firstGiven(fields.duration, fields.seconds);
   const duration = length === undefined ? undefined : Number(length);

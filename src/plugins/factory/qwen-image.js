@@ -70,8 +70,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: 'An image', facts: { images: 1, input_images: 0 } },
-    { label: 'Two of one', facts: { images: 2, input_images: 1 } },
+    { label: '1 image', facts: { images: 1, input_images: 0 } },
+    { label: '2 images from 1 image', facts: { images: 2, input_images: 1 } },
   ],
 };
 
@@ -170,7 +170,7 @@ function normalize(sent) {
     if (isGiven(given)) intent[name] = as(given);
   };
   read('prompt', fields.prompt, (prompt) => {
-    if (typeof prompt !== 'string') throw new Error('prompt must be a text.');
+    if (typeof prompt !== 'string') throw new Error('prompt must be a string.');
     return prompt;
   });
   // Forms call the number of images so.

@@ -105,7 +105,7 @@ export const meta = {
   },
   usageExamples: [
     { label: '8 sec of video with sound', facts: { ...NOTHING, seconds: 8, audio: true, resolution: '1080p' } },
-    { label: 'An image', facts: { ...NOTHING, images: 1 } },
+    { label: '1 image', facts: { ...NOTHING, images: 1 } },
   ],
 };
 
@@ -213,7 +213,7 @@ function normalize(sent) {
     if (isGiven(given)) intent[name] = as(given);
   };
   read('prompt', fields.prompt, (prompt) => {
-    if (typeof prompt !== 'string') throw new Error('prompt must be a text.');
+    if (typeof prompt !== 'string') throw new Error('prompt must be a string.');
     return prompt;
   });
   read('seconds', firstGiven(fields.duration, fields.seconds), (given) => {

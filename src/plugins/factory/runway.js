@@ -95,7 +95,7 @@ export const meta = {
   },
   usageExamples: [
     { label: '5 sec of video', facts: { seconds: 5, images: 0, kind: 'video', resolution: '720p' } },
-    { label: 'An image at 1080p', facts: { seconds: 0, images: 1, kind: 'image', resolution: '1080p' } },
+    { label: '1080p image', facts: { seconds: 0, images: 1, kind: 'image', resolution: '1080p' } },
   ],
 };
 
@@ -228,7 +228,7 @@ function normalize(sent) {
   const fields = { ...metadata, ...sent };
   const prompt = firstGiven(fields.promptText, fields.prompt);
   if (prompt !== undefined && (typeof prompt !== 'string' || prompt.length > MAX_PROMPT)) {
-    throw new Error(`The prompt is a text of at most ${MAX_PROMPT} characters.`);
+    throw new Error(`The prompt is a string of at most ${MAX_PROMPT} characters.`);
   }
   const seconds = firstGiven(fields.duration, fields.seconds);
   const duration = seconds === undefined ? undefined : Number(seconds);

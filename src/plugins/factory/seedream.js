@@ -70,7 +70,7 @@ export const meta = {
       },
     },
   },
-  usageExamples: [{ label: 'An image of 2048x2048', facts: { images: 1, tokens: 16_384 } }],
+  usageExamples: [{ label: '2048x2048 image', facts: { images: 1, tokens: 16_384 } }],
 };
 
 /** Shown to people who set it up; other hosts ignore this export. */
@@ -170,7 +170,7 @@ function normalize(sent) {
     if (isGiven(given)) intent[name] = as(given);
   };
   read('prompt', fields.prompt, (prompt) => {
-    if (typeof prompt !== 'string') throw new Error('prompt must be a text.');
+    if (typeof prompt !== 'string') throw new Error('prompt must be a string.');
     return prompt;
   });
   // Forms call the number of images so.

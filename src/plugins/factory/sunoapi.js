@@ -77,7 +77,7 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: 'Two songs of 2 minutes', facts: { clips: 2, seconds: 240, kind: 'music' } },
+    { label: 'Two 2-minute songs', facts: { clips: 2, seconds: 240, kind: 'music' } },
     { label: 'Lyrics', facts: { clips: 1, seconds: 0, kind: 'lyrics' } },
   ],
 };
@@ -145,7 +145,7 @@ function readField(fields, name, rule, read) {
 }
 
 const readText = (fields, name) =>
-  readField(fields, name, 'a text', (value) => (typeof value === 'string' ? value : undefined));
+  readField(fields, name, 'a string', (value) => (typeof value === 'string' ? value : undefined));
 
 /** A form gives everything as text. */
 const readFlag = (fields, name) =>

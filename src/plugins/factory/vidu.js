@@ -106,7 +106,7 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '5 sec at 720p with audio', facts: { seconds: 5, resolution: '720p', audio: true } },
+    { label: '5 sec at 720p with sound', facts: { seconds: 5, resolution: '720p', audio: true } },
     { label: '4 sec at 360p', facts: { seconds: 4, resolution: '360p', audio: false } },
   ],
 };

@@ -221,7 +221,7 @@ function normalize(sent) {
   };
   read('action', fields.action, String);
   read('prompt', fields.prompt, (prompt) => {
-    if (typeof prompt !== 'string') throw new Error('prompt must be a text.');
+    if (typeof prompt !== 'string') throw new Error('prompt must be a string.');
     return prompt;
   });
   read('seconds', firstGiven(fields.duration, fields.seconds), (given) => {

@@ -51,7 +51,10 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples, i
   const used = readFactNames(expression);
   // Which ones a price will use is not known before it is written.
   const fields = body.expression === '' ? all : all.filter(([name]) => used.has(name));
-  const presets = toPresets(examples, fields.length === all.length ? null : used, labels.format);
+  const isWhole = fields.length === all.length;
+  // Plugins write the labels of examples in English.
+  const presets =
+    isWhole && i18n.language === 'en' ? examples : toPresets(examples, isWhole ? null : used, labels.format);
   const text = JSON.stringify(body);
   const [debounced] = useDebouncedValue(text, 350);
   const isComplete = body.model !== '' && body.expression !== '';
@@ -160,17 +163,22 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples, i
 const readFactNames = (expression: string): ReadonlySet<string> =>
   new Set([...expression.matchAll(/\bu\(\s*["']([^"']+)["']\s*\)/g)].map(([, name]) => `${name}`));
 
-/** The examples as far as the price distinguishes them; `used` is null where it uses all facts. */
+/**
+ * The examples as far as the price distinguishes them, in the words of their facts. `used` is null
+ * where the price uses all facts; those that are 0 or false are then left out of the words.
+ */
 function toPresets(
   examples: readonly Example[],
   used: ReadonlySet<string> | null,
   format: (name: string, value: unknown) => string,
 ): readonly Example[] {
-  if (used === null) return examples;
   const presets = new Map<string, Example>();
   for (const { facts } of examples) {
-    const shown = Object.entries(facts).filter(([name]) => used.has(name));
-    const label = shown.map(([name, value]) => format(name, value)).join(', ');
+    const shown = Object.entries(facts).filter(([name]) => used?.has(name) ?? true);
+    const label = shown
+      .filter(([, value]) => used !== null || (value !== 0 && value !== false))
+      .map(([name, value]) => format(name, value))
+      .join(', ');
     if (label !== '') presets.set(label, { label, facts: Object.fromEntries(shown) });
   }
   return [...presets.values()];
