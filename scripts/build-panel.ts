@@ -14,6 +14,7 @@ const bytesTypePath = `${output}/bytes.gen.d.ts`;
 const stampPath = `${output}/built-from`;
 const inputs = [
   'src/panel',
+  'src/kernel/reasons',
   'src/kernel/user-agents.ts',
   'contracts',
   'package-lock.json',

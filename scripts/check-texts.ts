@@ -10,6 +10,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { reasons } from '../src/kernel/reasons/index.ts';
 import { pluginHintsReasons } from '../src/kernel/reasons/plugin-hints.ts';
 import { pluginHooksReasons } from '../src/kernel/reasons/plugin-hooks.ts';
 import { pluginRulesReasons } from '../src/kernel/reasons/plugin-rules.ts';
@@ -31,8 +32,37 @@ export const listLanguages = (): string[] =>
 /** The texts that the panel shows in a language: English ones where it has none. */
 export const readTexts = (language: string): Texts => completeTexts(language, readOwnTexts(language));
 
-/** The texts that stand in the file of a language. */
-const readOwnTexts = (language: string): Texts => readJson(`${language}.json`);
+/** The texts of a language itself: English has those of its file and the gateway's sentences. */
+const readOwnTexts = (language: string): Texts => {
+  const texts = readJson(`${language}.json`);
+  return language === 'en' ? { ...sayReasons(texts), ...texts } : texts;
+};
+
+/**
+ * The gateway's sentences with the quotation marks of the panel, without the rules for plugins and
+ * those that `texts` says in its own words.
+ */
+function sayReasons(texts: Texts): Texts {
+  const isSaid = (reason: string): boolean =>
+    [`error.${reason}`, `reason.${reason}`, `reason.${reason}_other`].some((key) => Object.hasOwn(texts, key));
+  return Object.fromEntries(
+    Object.entries(reasons)
+      .filter(([reason]) => !Object.hasOwn(englishRules, `reason.${reason}`) && !isSaid(reason))
+      .map(([reason, text]) => [`reason.${reason}`, setQuotes(text)]),
+  );
+}
+
+/** Quotation marks in code, as in `u("seconds")`, stay. */
+const setQuotes = (text: string): string =>
+  text.replaceAll(/(?<![(\w])"([^"]*)"/g, '“$1”').replaceAll(/(?<=[\w}])'/g, '’');
+
+/** English texts of the panel that the gateway's sentence would say as well. */
+export function listRepeatedTexts(): string[] {
+  const own = readJson('en.json');
+  return Object.entries(reasons)
+    .filter(([reason, text]) => own[`reason.${reason}`] === setQuotes(text))
+    .map(([reason]) => `reason.${reason}`);
+}
 
 /**
  * The rules for plugins, which pages of plugins alone load. The English ones are the gateway's
@@ -176,6 +206,10 @@ if (import.meta.main) {
     print(JSON.stringify(Object.fromEntries(same), null, 2));
   } else {
     const missing = listMissingTexts();
+    for (const key of listRepeatedTexts()) {
+      print(`en.json: ${key} repeats the gateway's sentence: leave it out`);
+      process.exitCode = 1;
+    }
     for (const each of listLanguages()) {
       for (const fault of [...findTextFaults(each), ...findRuleTextFaults(each)]) {
         print(`${each}.json: ${fault}`);

@@ -45,7 +45,7 @@ export async function isQuiet(databaseUrl: string): Promise<boolean> {
  * task ends refunded: the vendor may have it.
  */
 const wasCutOff = ({ status, fail_reason: reason, waiting_since: since }: Row): boolean =>
-  status === 'FAILURE' && reason === 'submission interrupted' && since > 0;
+  status === 'FAILURE' && reason === 'The submission was interrupted.' && since > 0;
 
 /**
  * Reads the database, the vendor's own count and what the receivers got, and says which rules were

@@ -8,8 +8,8 @@ export const billingErrors = defineErrors('billing', {
     'The budget of this API key does not cover the estimated cost of this task.',
   ],
   budget_exceeded: ['rate_limited', 'A budget does not cover the estimated cost of this request.'],
-  model_price_error: ['invalid', 'This model cannot be priced.'],
-  price_invalid: ['invalid', 'The price expression cannot be accepted.'],
+  model_price_error: ['invalid', 'This request cannot be priced.'],
+  price_invalid: ['invalid', 'The price expression is not valid.'],
   price_not_found: ['not_found', 'There is no price for this plugin and model.'],
 });
 

@@ -35,7 +35,8 @@ export function findProblem(
   if (!parsed.ok) return { code: 'unreadable', message: parsed.error.message };
   const everywhere = row.pluginKey === '*';
   const own = everywhere ? models : models.filter(({ pluginKey }) => pluginKey === row.pluginKey);
-  if (!everywhere && own.length === 0) return { code: 'plugin_gone', message: `No plugin "${row.pluginKey}" serves.` };
+  if (!everywhere && own.length === 0)
+    return { code: 'plugin_gone', message: `The plugin "${row.pluginKey}" is not active.` };
   const named = own.filter(({ model, upstreamModel }) => model === row.model || upstreamModel === row.model);
   if (named.length === 0) {
     const who = everywhere ? 'No plugin and no channel' : `Neither the plugin "${row.pluginKey}" nor a channel of it`;
@@ -46,7 +47,7 @@ export function findProblem(
     priced.some(({ facts }) => facts !== null && !facts.includes(key)),
   );
   if (undeclared.length === 0) return undefined;
-  const message = `The price reads usage facts that are not declared: ${undeclared.join(', ')}. Submissions are refused.`;
+  const message = `The price uses billing variables that are not declared: ${undeclared.join(', ')}. Submissions are rejected.`;
   return { code: 'facts_gone', message, facts: undeclared };
 }
 

@@ -5,15 +5,15 @@ export const channelErrors = defineErrors('channels', {
   invalid: ['invalid', 'The channel cannot be saved.'],
   key_required: [
     'forbidden',
-    'Changing the address, the type or the plugin of a channel sends its key somewhere else: enter the key again.',
+    'Changing the address, the type or the plugin of a channel sends its key to another address. Enter the key again.',
   ],
   headers_required: [
     'forbidden',
-    'Changing the address, the type or the plugin of a channel sends its headers somewhere else: send each value again, or none.',
+    'Changing the address, the type or the plugin of a channel sends its headers to another address. Send each value again, or none.',
   ],
   removed_key_held: [
     'forbidden',
-    'A removed key of this channel may still serve tasks, which would send it somewhere else: create another channel, or let root prove that they may read keys.',
+    'A removed key of this channel may still serve tasks and would go to another address. Create another channel, or have root confirm that they may read keys.',
   ],
   script_root_only: [
     'forbidden',
@@ -21,9 +21,9 @@ export const channelErrors = defineErrors('channels', {
   ],
   key_unreadable: [
     'unavailable',
-    'The stored key of this channel cannot be read with the current CRYPTO_SECRET. Enter the key again.',
+    "Can't decrypt this channel's key with the current CRYPTO_SECRET. Enter the key again.",
   ],
-  several_credentials: ['conflict', 'This channel has several keys: change the one that is meant, by its id.'],
+  several_credentials: ['conflict', 'This channel has several keys. Change the one you mean by its ID.'],
   last_credential: [
     'conflict',
     'A channel keeps at least one key: replace this one, add another first, or disable the channel.',

@@ -38,7 +38,7 @@ type ErrorOptions = {
   /** Logged, never sent. */
   cause?: unknown;
   /**
-   * What clients are told about repeating the request. False: a repeat could buy a job twice. True:
+   * What clients are told about repeating the request. False: a repeat could charge twice. True:
    * nothing was sent. Undefined: clients follow their own rules.
    */
   shouldRetry?: boolean | undefined;

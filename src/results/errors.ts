@@ -10,9 +10,9 @@ export const resultErrors = defineErrors('tasks', {
   artifact_life_invalid: ['invalid', 'expires_in is outside the allowed lifetime of links.'],
   artifact_url_error: [
     'internal',
-    'No public address is configured, so links to artifacts cannot be made: root sets the option ServerAddress or TaskPublicAddress.',
+    'No public address is set, so links to artifacts cannot be created. Root sets ServerAddress or TaskPublicAddress.',
   ],
-  preview_exists: ['conflict', 'This artifact has a preview already.'],
+  preview_exists: ['conflict', 'This artifact already has a preview.'],
   preview_invalid: ['invalid', 'The image cannot be a preview.'],
-  preview_unavailable: ['unavailable', 'There is no room for previews at the moment.'],
+  preview_unavailable: ['unavailable', 'There is no room for previews right now.'],
 });

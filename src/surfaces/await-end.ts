@@ -35,7 +35,7 @@ export async function awaitEnd(deps: SurfaceDeps, { created, left, faults }: Wai
   }
   if (task.status === 'SUCCESS') return task;
   throw faults.notReady({
-    message: `It takes longer. Read it later at /v1/tasks/${task.taskId}/artifacts, or send the request again with its Idempotency-Key.`,
+    message: `It is taking longer. Get it later from /v1/tasks/${task.taskId}/artifacts, or send the request again with its Idempotency-Key.`,
     details,
   });
 }

@@ -35,7 +35,7 @@ export const createSpeech = (deps: SurfaceDeps, creation: Creation): Promise<Spe
     const { stream_format: stream, ...fields } = readFields(request);
     const { input } = fields;
     if (typeof input !== 'string' || input.trim() === '') {
-      throw surfaceErrors.audio_request_invalid({ message: 'input must be a text.', param: 'input' });
+      throw surfaceErrors.audio_request_invalid({ message: 'input must be a string.', param: 'input' });
     }
     if (stream !== undefined && stream !== null && stream !== 'audio') {
       const message = 'stream_format must be "audio": this model has no events.';

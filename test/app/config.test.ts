@@ -33,7 +33,7 @@ describe('misspelt variables', () => {
     ['BACKUP_PASPHRASE_FILE', 'BACKUP_PASSPHRASE_FILE'],
   ])('%s warns of %s, without its value', (wrong, right) => {
     const { warnings } = valid({ [wrong]: 'a-value-to-hide' });
-    expect(warnings).toContain(`${wrong} is not a setting and is ignored; is it ${right}?`);
+    expect(warnings).toContain(`${wrong} isn't a setting and is ignored. Did you mean ${right}?`);
     expect(warnings.join()).not.toContain('a-value-to-hide');
   });
 
@@ -41,7 +41,7 @@ describe('misspelt variables', () => {
     '%s belongs to somebody else or is right',
     (name) => {
       const { warnings } = valid({ [name]: name === 'CRYPTO_SECRET_FILE' ? '' : 'x' });
-      expect(warnings.join()).not.toContain('is not a setting');
+      expect(warnings.join()).not.toContain("isn't a setting");
     },
   );
 });
@@ -411,16 +411,16 @@ describe('the storage for kept results', () => {
 
 describe('unsafe combinations warn', () => {
   const rows: [environment: Record<string, string>, part: string][] = [
-    [{ HOST: '0.0.0.0' }, 'HOST=0.0.0.0 is reachable from the network'],
-    [{ HOST: '192.168.1.5' }, 'reachable from the network'],
-    [{ SESSION_COOKIE_SECURE: 'true' }, 'without SESSION_COOKIE_TRUSTED_URL'],
+    [{ HOST: '0.0.0.0' }, 'listens on the network (HOST=0.0.0.0)'],
+    [{ HOST: '192.168.1.5' }, 'listens on the network'],
+    [{ SESSION_COOKIE_SECURE: 'true' }, 'SESSION_COOKIE_TRUSTED_URL is not set'],
     [{ UPSTREAM_ALLOW_PRIVATE: 'true' }, 'UPSTREAM_ALLOW_PRIVATE=true'],
     [
       {
         ...{ RESULTS_URL: 's3://bucket?endpoint=http://minio', RESULTS_S3_ACCESS_KEY_ID: 'k' },
         RESULTS_S3_SECRET_ACCESS_KEY: 's',
       },
-      'kept results travel unencrypted',
+      'stored results travel unencrypted',
     ],
     [{ BACKUP_TO: 's3://bucket?endpoint=http://nas:9000' }, 'backups travel unencrypted'],
   ];

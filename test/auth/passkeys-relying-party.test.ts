@@ -58,15 +58,15 @@ describe('the relying party that the settings give', () => {
   });
 
   const unusable: [string, string, Passkeys, message: RegExp][] = [
-    ['plain http', 'http://gateway.lan:3000', {}, /https: set ServerAddress/],
-    ['an IPv4 address', 'https://192.168.1.5', {}, /IP address: set ServerAddress/],
+    ['plain http', 'http://gateway.lan:3000', {}, /HTTPS\. Set ServerAddress/],
+    ['an IPv4 address', 'https://192.168.1.5', {}, /IP address\. Set ServerAddress/],
     ['loopback by number', 'http://127.0.0.1:3000', {}, /IP address/],
     ['an IPv6 address', 'https://[::1]:3000', {}, /IP address/],
-    ['no address', '', {}, /set ServerAddress/],
-    ["another domain than the panel's", 'https://panel.example.org', { rpId: 'example.com' }, /made for example\.com/],
-    ['a domain that only ends alike', 'https://notexample.org', { rpId: 'example.org' }, /made for example\.org/],
+    ['no address', '', {}, /Set ServerAddress/],
+    ["another domain than the panel's", 'https://panel.example.org', { rpId: 'example.com' }, /are for example\.com/],
+    ['a domain that only ends alike', 'https://notexample.org', { rpId: 'example.org' }, /are for example\.org/],
     ['a domain below', 'https://example.org', { rpId: 'panel.example.org' }, /passkey\.rp_id/],
-    ['a whole top-level domain', 'https://example.org', { rpId: 'org' }, /made for org/],
+    ['a whole top-level domain', 'https://example.org', { rpId: 'org' }, /are for org/],
     ['only origins of other domains', 'https://a.example', { origins: ['https://b.example'] }, /passkey\.origins/],
     ['switched off', 'https://a.example', { enabled: false }, /not enabled/],
   ];

@@ -139,7 +139,7 @@ for (const dialect of RULE_DATABASES) {
       ])('assertion forgery: %s', async (_, forge) => {
         const { id } = await bound();
         const refused = await refusal(logIn(forge(id, (await bound()).id)), 'auth.invalid_credentials');
-        expect(refused.message).toBe('The Telegram login was not accepted. Start again.');
+        expect(refused.message).toBe('The Telegram sign-in was not accepted. Start again.');
       });
 
       test.each([-300, 120])('an assertion that is %d seconds old is accepted', async (shift) => {

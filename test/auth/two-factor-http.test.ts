@@ -95,7 +95,7 @@ describe('a gateway', () => {
     });
     expect(verdict(byCode)).toEqual([403, 'SECURITY_PROOF_METHOD_MISMATCH']);
     expect(byCode.json).toMatchObject({
-      message: 'Confirm that it is you with your password.',
+      message: "Confirm it's you with your password.",
       details: { methods: ['password'] },
     });
     for (const wrong of [

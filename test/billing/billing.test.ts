@@ -162,7 +162,7 @@ describeEachStore(
         steps: ['0.02 * 5 = 0.1 USD', 'round(0.1 * 500000 * 0.5) = 25000'],
       });
       expect(() => billing.quote(ask({ facts: {} }))).toThrow(
-        'The price needs the usage fact "seconds", which the request does not provide. The plugin declares: seconds, size.',
+        'The price needs "seconds", which isn\'t in the request. The plugin declares: seconds, size.',
       );
     });
 

@@ -6,9 +6,9 @@ const NOW = Date.parse('2026-11-28T22:00:00Z') / 1000;
 const MIDNIGHT = NOW + 7200;
 
 test.each([
-  [{ scope: 'key', keyId: 7 }, 'this API key'],
-  [{ scope: 'user', userId: 7 }, 'this account'],
-  [{ scope: 'group', userId: 7, group: 'trial' }, 'each user of this group'],
+  [{ scope: 'key', keyId: 7 }, 'This API key'],
+  [{ scope: 'user', userId: 7 }, 'This account'],
+  [{ scope: 'group', userId: 7, group: 'trial' }, 'Each user of this group'],
 ] as const)('an exceeded budget of %p is 429 on /v1, not to be repeated before its end', async (owner, named) => {
   const exceeded = { owner, budget: { amount: 2_500_000, period: 'day' }, spent: 2_450_000, endsAt: MIDNIGHT } as const;
   const response = errorResponse(budgetExceeded(exceeded, 100_000, NOW), 'openai', 'r');
@@ -17,7 +17,7 @@ test.each([
   expect(response.headers.get('retry-after')).toBe('7200');
   expect(await response.json()).toEqual({
     error: {
-      message: `The limit of ${named} is 5 USD per day. 4.9 USD are spent or reserved, and this request may cost 0.2 USD. The next day begins at 2026-11-29T00:00:00Z.`,
+      message: `${named} can spend 5 USD per day. 4.9 USD has been spent or reserved, and this request may cost 0.2 USD. The next day begins at 2026-11-29T00:00:00Z.`,
       type: 'rate_limit_error',
       code: 'budget_exceeded',
       param: null,

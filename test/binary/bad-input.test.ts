@@ -577,7 +577,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
         await channelFor('wrong-key', vendor.url, { key: REFUSED_KEY });
         await priced('wrong-key');
         const answer = await submit(gateway.url, key, { model: 'wrong-key', seconds: 5 });
-        expectOpenAiRefusal(answer, { status: 502, code: 'vendor_failed', says: /credential of the channel/ });
+        expectOpenAiRefusal(answer, { status: 502, code: 'vendor_failed', says: /the channel's key/ });
         expect(JSON.stringify(answer.body)).not.toContain(REFUSED_KEY);
         await expectRefunded();
       });

@@ -87,7 +87,7 @@ describe('a bucket of versitygw', () => {
     try {
       expect(await files.put(pieces(1), limit())).toMatchObject({
         ok: false,
-        error: { kind: 'unavailable', message: 'the bucket does not answer (timeout)' },
+        error: { kind: 'unavailable', message: 'the bucket does not respond (timeout)' },
       });
     } finally {
       server.resume();
@@ -99,12 +99,12 @@ describe('a bucket of versitygw', () => {
     const wrong = open({ secretAccessKey: 'not-the-secret' });
     expect(await wrong.files.put(pieces(1), limit())).toMatchObject({
       ok: false,
-      error: { kind: 'unavailable', message: 'the bucket refuses (403 SignatureDoesNotMatch)' },
+      error: { kind: 'unavailable', message: 'the bucket rejects the request (403 SignatureDoesNotMatch)' },
     });
     const absent = open({ bucket: 'absent' });
     expect(await absent.files.put(pieces(1), limit())).toMatchObject({
       ok: false,
-      error: { kind: 'unavailable', message: 'the bucket refuses (404 NoSuchBucket)' },
+      error: { kind: 'unavailable', message: 'the bucket rejects the request (404 NoSuchBucket)' },
     });
     await Promise.all([wrong.close(), absent.close()]);
   });

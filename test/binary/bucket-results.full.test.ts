@@ -106,7 +106,7 @@ describe('results that the executable keeps in a bucket', () => {
     expect(await doctor()).toContainEqual({
       check: 'results',
       level: 'error',
-      message: 'the files of kept results cannot be read: the bucket refuses (403)',
+      message: 'the files of kept results cannot be read: the bucket rejects the request (403)',
     });
     await root.call('PUT', '/api/option', { key: 'results.s3_redirect', value: 'false' });
     // The vendor still has the file, which a redirect to the bucket would not reach.

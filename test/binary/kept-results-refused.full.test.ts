@@ -43,7 +43,7 @@ describe('a result that is not kept', () => {
       const found = await readArtifact(gateway, key, full);
       return found.kept_reason !== undefined && found;
     });
-    expect(waiting).toMatchObject({ kept: 'pending', kept_reason: 'There is no room for results.' });
+    expect(waiting).toMatchObject({ kept: 'pending', kept_reason: 'The storage for results is full.' });
     expect((await fetch(waiting.content_url)).status).toBe(200);
     expect(await attention(root)).toContain('results_blocked');
     const { dataDir, port } = gateway;
@@ -56,7 +56,7 @@ describe('a result that is not kept', () => {
       const found = await readArtifact(again, key, refused);
       return found.kept_reason !== undefined && found;
     });
-    expect(over.kept_reason).toMatch(/storage of this account/);
+    expect(over.kept_reason).toMatch(/account's storage/);
     expect((await fetch(over.content_url)).status).toBe(200);
     expect(await attention(root)).not.toContain('results_blocked');
     await again.stop();

@@ -386,7 +386,7 @@ describe('mail servers in trouble', () => {
       expect(lived.stop()).toBeLessThan(1000);
       const tried = await root.call('POST', '/api/option/test', { what: 'smtp', to: 'me@example.net' });
       expect(tried).toMatchObject({ ok: false });
-      expect((tried.steps as { message: string }[]).at(-1)?.message).toContain('did not answer in time');
+      expect((tried.steps as { message: string }[]).at(-1)?.message).toContain('did not respond in time');
     } finally {
       const stopping = startLivedTime();
       expect(await gateway.stop()).toBe(0);

@@ -175,7 +175,7 @@ describe('a gateway', () => {
     expect([refused.status, refused.body.code, refused.body.message]).toEqual([
       422,
       'PLUGIN_MARKET_REVOKED',
-      'The publisher has revoked paper@1.0.0: It sends keys away.',
+      'The publisher has revoked paper@1.0.0: "It sends keys away."',
     ]);
     const items = await admin.call<Data[]>('GET', '/api/attention');
     expect(items.filter(({ code: each }) => each === 'plugin_revoked')).toMatchObject([

@@ -86,7 +86,7 @@ for (const dialect of RULE_DATABASES) {
       expect([early.status, early.body.code, early.body.message]).toEqual([
         400,
         'VALIDATION_FAILED',
-        'Set oidc.client_id and oidc.client_secret and oidc.well_known before oidc.enabled is switched on.',
+        'Set oidc.client_id and oidc.client_secret and oidc.well_known before you turn on oidc.enabled.',
       ]);
 
       const provider = startProvider();

@@ -135,11 +135,14 @@ test('a channel’s test and doctor tell which way they went, and where it ends'
     );
     return steps.map(({ name, ok, message }) => `${name} ${ok} ${message}`);
   };
-  const way = ['address true The proxy is asked for llm.test.', `proxy true The proxy ${shownProxy()} was reached.`];
+  const way = ['address true The proxy resolves llm.test.', `proxy true The proxy ${shownProxy()} was reached.`];
   expect(await readSteps(good)).toEqual(
-    expect.arrayContaining([...way, 'connection true It works, but unencrypted: the key is sent in plain text.']),
+    expect.arrayContaining([
+      ...way,
+      'connection true Connected, but over HTTP: the key is sent unencrypted. Use an https:// address.',
+    ]),
   );
-  const refused = 'The proxy did not accept the user and the password.';
+  const refused = 'The proxy rejected the username or password.';
   expect((await readSteps(bad)).slice(1)).toEqual([...way, `connection false ${refused}`]);
   expect((await readSteps(dead)).at(-1)).toBe('proxy false No connection to the proxy could be made (ECONNREFUSED).');
 
@@ -151,10 +154,10 @@ test('a channel’s test and doctor tell which way they went, and where it ends'
     return findings.filter(({ check }) => check === 'network').map(({ level, message }) => `${level} ${message}`);
   };
   expect(await doctor(String(good))).toEqual([
-    `ok channel ${good} (good): address: The proxy is asked for llm.test.`,
+    `ok channel ${good} (good): address: The proxy resolves llm.test.`,
     `ok channel ${good} (good): proxy: The proxy ${shownProxy()} was reached.`,
-    `ok channel ${good} (good): connection: It works, but unencrypted: the key is sent in plain text.`,
-    expect.stringMatching(/answer: The vendor answered in \d+ ms \(HTTP \d+\)\.$/),
+    `ok channel ${good} (good): connection: Connected, but over HTTP: the key is sent unencrypted. Use an https:// address.`,
+    expect.stringMatching(/answer: The vendor responded in \d+ ms \(HTTP \d+\)\.$/),
   ]);
   expect((await doctor(String(bad))).at(-1)).toBe(`error channel ${bad} (bad): connection: ${refused}`);
   // All that are enabled.

@@ -480,11 +480,15 @@ describe('passkey routes', () => {
 
     const steps: [string, string, then: string][] = [
       ['enabled', 'true', 'begins for localhost'],
-      ['rp_id', 'gateway.example', 'AUTH_METHOD_DISABLED Passkeys are made for gateway.example'],
+      ['rp_id', 'gateway.example', 'AUTH_METHOD_DISABLED Passkeys are for gateway.example'],
       ['origins', 'https://gateway.example, http://panel.gateway.example:3000', 'begins for gateway.example'],
-      ['origins', 'http://panel.gateway.example:3000', 'AUTH_METHOD_DISABLED Passkeys need https: set ServerAddress'],
+      [
+        'origins',
+        'http://panel.gateway.example:3000',
+        'AUTH_METHOD_DISABLED Passkeys require HTTPS. Set ServerAddress',
+      ],
       ['allow_insecure_origin', 'true', 'begins for gateway.example'],
-      ['enabled', 'false', 'AUTH_METHOD_DISABLED This way to sign in is not enabled.'],
+      ['enabled', 'false', 'AUTH_METHOD_DISABLED This sign-in method is not enabled.'],
     ];
     for (const [key, value, then] of steps) {
       expect((await set(key, value)).status).toBe(200);

@@ -118,7 +118,7 @@ describe('a group', () => {
       const found = await readArtifact(plain, refused);
       return found.kept_reason !== undefined && found;
     });
-    expect(refusal).toMatchObject({ kept: 'pending', kept_reason: expect.stringMatching(/storage of this account/) });
+    expect(refusal).toMatchObject({ kept: 'pending', kept_reason: expect.stringMatching(/account's storage/) });
     expect((await fetch(refusal.content_url)).status).toBe(200);
   });
 

@@ -95,7 +95,7 @@ test.each(RULE_DATABASES)(
     expect(flows.map(({ token_hash }) => token_hash)).toEqual(['lately-expired', 'lately-used', 'open']);
 
     for (const said of [
-      `USER_SESSION_ISSUANCE_WINDOW_SECONDS=${30 * DAY} is longer than the retention of revoked sessions; ${2 * DAY} is used instead`,
+      `USER_SESSION_ISSUANCE_WINDOW_SECONDS is ${30 * DAY}, longer than ended sessions are kept. ${2 * DAY} is used instead.`,
       'USER_SESSION_ACTIVE_LIMIT: read \\"many\\"',
       '50 is used instead',
       'unusually many sessions were opened within an hour',

@@ -76,7 +76,7 @@ export const vendor: Vendor = {
     ),
     speak('no-audio', [{ text: '<html>' }], refused('ElevenLabs answered without audio.')),
     speak('complaint', [{ json: { detail: { message: 'No credits.' } } }], refused('No credits.')),
-    speak('bad-key', [{ status: 401, json: {} }], refused('The vendor refused the credential of the channel.', 0, 502)),
+    speak('bad-key', [{ status: 401, json: {} }], refused("The vendor rejected the channel's key.", 0, 502)),
     {
       name: 'sound',
       client: { via: 'generic', json: { model: 'eleven_text_to_sound_v2', text: mark('sound'), seconds: 20 } },

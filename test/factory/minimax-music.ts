@@ -54,6 +54,6 @@ export const vendor: Vendor = {
     ),
     play('no-song', [{ json: { data: {}, base_resp: FINE } }], refused('MiniMax answered without a song.')),
     play('html', [{ text: '<html>' }], refused('MiniMax answered without a song.')),
-    play('bad-key', [{ status: 401, json: {} }], refused('The vendor refused the credential of the channel.', 0, 502)),
+    play('bad-key', [{ status: 401, json: {} }], refused("The vendor rejected the channel's key.", 0, 502)),
   ],
 };

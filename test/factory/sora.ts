@@ -191,7 +191,7 @@ export const vendor: Vendor = {
       polls: [{ status: 404, json: { error: { message: 'not found' } } }],
       outcome: {
         status: 'FAILURE',
-        reason: 'upstream task not found (HTTP 404)',
+        reason: "The vendor couldn't find this job (HTTP 404).",
       },
     }),
     odd(
@@ -204,12 +204,12 @@ export const vendor: Vendor = {
     odd('no-id', { json: job('no-id', { id: null }) }, 'The answer holds no video.'),
     plain('bad-key', {
       polls: [],
-      outcome: { refused: { status: 502, message: 'The vendor refused the credential of the channel.' }, jobs: 0 },
+      outcome: { refused: { status: 502, message: "The vendor rejected the channel's key." }, jobs: 0 },
       submits: [{ status: 401, json: { error: { message: 'Incorrect API key provided: sora-key' } } }],
     }),
     plain('rejected', {
       polls: [],
-      outcome: { refused: { status: 400, message: 'The vendor answered 400: Invalid prompt.' }, jobs: 0 },
+      outcome: { refused: { status: 400, message: 'The vendor responded with HTTP 400: "Invalid prompt."' }, jobs: 0 },
       submits: [{ status: 400, json: { error: { message: 'Invalid prompt.', code: 'invalid_value' } } }],
     }),
     {

@@ -139,13 +139,13 @@ export const vendor: Vendor = {
     refused('bad-key', {
       answer: { status: 401, json: { message: 'bad key' } },
       status: 502,
-      message: 'The vendor refused the credential of the channel.',
+      message: "The vendor rejected the channel's key.",
       jobs: 0,
     }),
     refused('rejected', {
       answer: { status: 400, json: { message: 'too long' } },
       status: 400,
-      message: 'The vendor answered 400: too long',
+      message: 'The vendor responded with HTTP 400: "too long"',
       jobs: 0,
     }),
     {

@@ -83,7 +83,7 @@ export function usualCases(recipe: Recipe): Scenario[] {
       polls: [{ status: 404, text: 'gone' }],
       outcome: {
         status: 'FAILURE',
-        reason: 'upstream task not found (HTTP 404)',
+        reason: "The vendor couldn't find this job (HTTP 404).",
       },
     }),
     refused('complaint', json(recipe.complaint.json), recipe.complaint),
@@ -103,7 +103,7 @@ export function usualCases(recipe: Recipe): Scenario[] {
       submits: [{ status: 400, json: { message: `no ${mark('rejected')} here` } }],
       polls: [],
       outcome: {
-        refused: { status: 400, message: `The vendor answered 400: no ${mark('rejected')} here` },
+        refused: { status: 400, message: `The vendor responded with HTTP 400: "no ${mark('rejected')} here"` },
         jobs: 0,
       },
     }),

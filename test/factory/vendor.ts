@@ -168,7 +168,7 @@ export type Vendor = {
 };
 
 /** What clients read where every account's key is refused. */
-export const REFUSED_KEY = 'The vendor refused the credential of the channel.';
+export const REFUSED_KEY = "The vendor rejected the channel's key.";
 
 /** What a client reads when the channel's account is empty. */
 export const NO_QUOTA =

@@ -146,7 +146,7 @@ describe('nodes on one PostgreSQL', () => {
     await follows(true);
     await control.resume(name);
     await follows(false);
-    await expect(control.resume(name)).rejects.toThrow('not out of service');
+    await expect(control.resume(name)).rejects.toThrow('already in service');
     await control.drain(name);
     await follows(true);
     await other.stop();

@@ -108,7 +108,7 @@ describe('API keys', () => {
     await waitForText(page, 'Enter an amount above zero.');
     await field(page, 'US dollars').fill('12.5');
     await form.getByRole('button', { name: 'Save' }).click();
-    await page.getByText(/of \$12\.50 spent or reserved\. Starts again on/).waitFor();
+    await page.getByText(/of \$12\.50 spent or reserved\. Resets on/).waitFor();
     await page.getByLabel('Period', { exact: true }).selectOption('');
     await form.getByRole('button', { name: 'Save' }).click();
     await page.getByText('spent or reserved').waitFor({ state: 'detached' });

@@ -166,7 +166,7 @@ test('a plugin under a new key takes the place of the one that ships, and gives 
   expect(await boundTo()).toBe('ali');
   await page.getByRole('link', { name: 'See what would change' }).click();
   await page.getByRole('button', { name: 'Move to Alibaba' }).click();
-  await waitForNotice(page, 'Alibaba has taken the place of Alibaba Wan');
+  await waitForNotice(page, 'Alibaba replaced Alibaba Wan');
   await heading(page, 'Alibaba').waitFor();
   expect(await boundTo()).toBe('alibaba');
   await page.getByRole('link', { name: 'See what would change' }).waitFor({ state: 'detached' });
@@ -174,6 +174,6 @@ test('a plugin under a new key takes the place of the one that ships, and gives 
   await page.goto(`${panel.origin()}/plugins/alibaba/move?to=ali`);
   await page.getByText(/^Moves 1 channel and/).waitFor();
   await page.getByRole('button', { name: 'Move to Alibaba Wan' }).click();
-  await waitForNotice(page, 'Alibaba Wan has taken the place of Alibaba');
+  await waitForNotice(page, 'Alibaba Wan replaced Alibaba');
   expect(await boundTo()).toBe('ali');
 });

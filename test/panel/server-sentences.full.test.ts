@@ -81,7 +81,7 @@ test('a file that could not be kept', async () => {
     body.data.artifacts = body.data.artifacts.map((artifact) => ({
       ...artifact,
       kept: 'lost',
-      kept_reason: 'It does not fit into the storage of this account.',
+      kept_reason: "It does not fit into the account's storage.",
       kept_reason_sentence: { reason: 'results.quota', params: {} },
     }));
     await route.fulfill({ response: answer, json: body });

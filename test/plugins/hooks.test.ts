@@ -244,7 +244,7 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
   [
     'an unknown file part',
     { url, bodyType: 'multipart', parts: [{ name: 'f', fileRef: 'request_file:x' }] },
-    bad('unknown file reference "request_file:x"'),
+    bad('The plugin refers to a file "request_file:x" that the request does not have.'),
   ],
   [
     'a part without value',
@@ -254,7 +254,7 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
   [
     'a placeholder of an unknown file',
     { url, body: { __fileRef: 'request_file:x', encoding: 'base64' } },
-    bad('unknown file reference "request_file:x"'),
+    bad('The plugin refers to a file "request_file:x" that the request does not have.'),
   ],
   [
     'a placeholder with more',
@@ -529,7 +529,7 @@ describe('parseSubmitResponse', () => {
     [{ taskId: ' ' }, 'taskId must be a string that is not blank'],
     [{ taskId: 7.5 }, 'taskId must be a string that is not blank'],
     [{ taskId: 2 ** 60 }, 'taskId must be a string that is not blank'],
-    [{ taskId: '..' }, 'taskId must not be "." or "..", which lead to another path'],
+    [{ taskId: '..' }, 'taskId must not be "." or "..", which point to another path'],
     [{ taskId: 'job\u0000' }, 'taskId must not contain control characters'],
     [{ taskId: 'up', immediate: 'SUCCESS' }, 'immediate must be a task result'],
     [null, 'the plugin returned no submit result'],

@@ -158,7 +158,7 @@ describe('dry runs and fixtures refuse what the gateway refuses, with the same m
   test('the checks of a decoded submission apply to decoders', async () => {
     const intent = { kind: 'submit', model: 'm1' };
     const refusals: [hook: string, returns: Json, message: string][] = [
-      ['native.take', { ...intent, model: 'm9' }, 'The model "m9" is not served by this plugin.'],
+      ['native.take', { ...intent, model: 'm9' }, 'The plugin does not serve the model "m9".'],
       ['native.take', { ...intent, requestBody: { n: 129 } }, '"n" must be at most 128'],
       [
         'protocols.proto_video.decodeRequest',

@@ -190,7 +190,7 @@ describe('a signed source', () => {
     const { trust, error } = await look();
     expect([trust, error?.message]).toEqual([
       undefined,
-      'The signature cannot be read. The marketplace answered HTTP 503.',
+      'The signature cannot be read. The marketplace responded with HTTP 503.',
     ]);
   });
 });
@@ -374,7 +374,7 @@ describe('a revoked version', () => {
     const refused = await refusal(install());
     expect([refused.code, refused.message]).toEqual([
       'plugins.market_revoked',
-      'The publisher has revoked paper@1.0.0: It sends keys away.',
+      'The publisher has revoked paper@1.0.0: "It sends keys away."',
     ]);
   });
 

@@ -97,19 +97,15 @@ describe('a source that cannot be read shows its error beside the others', () =>
         `${market.url}/nothing.json`,
         `Nothing found at ${market.url}/nothing.json (HTTP 404). Check the address.`,
       ],
-      ['500', file('/500', () => new Response('x', { status: 500 })), 'The marketplace answered HTTP 500.'],
+      ['500', file('/500', () => new Response('x', { status: 500 })), 'The marketplace responded with HTTP 500.'],
       [
         'redirect',
         file('/redirect', () => new Response(null, { status: 302, headers: { location: '/good/index.json' } })),
-        'The marketplace redirects (HTTP 302), which is not followed: enter the final address.',
+        'The marketplace redirects (HTTP 302). Enter the final address.',
       ],
       ['garbage', file('/garbage', new Uint8Array([0xff, 0xfe, 0x00])), 'The file is not in UTF-8.'],
       ['page', file('/page', '<!doctype html>'), 'The index is not JSON.'],
-      [
-        'later',
-        file('/later', '{"indexVersion":2}'),
-        'The index must have indexVersion 1: this gateway supports no other.',
-      ],
+      ['later', file('/later', '{"indexVersion":2}'), 'This gateway supports only indexes with indexVersion 1.'],
       ['huge', file('/huge', new Uint8Array(8 * 1024 * 1024 + 1)), 'The marketplace sends more than 8 MB.'],
       [
         'bomb',
@@ -119,7 +115,7 @@ describe('a source that cannot be read shows its error beside the others', () =>
         }),
         'The marketplace sends more than 8 MB.',
       ],
-      ['closed', 'http://127.0.0.1:1/index.json', 'No connection to the marketplace could be made.'],
+      ['closed', 'http://127.0.0.1:1/index.json', 'Could not connect to the marketplace.'],
       [
         'metadata',
         'http://169.254.169.254/index.json',
@@ -139,7 +135,7 @@ describe('a source that cannot be read shows its error beside the others', () =>
     expect(market.asked.filter((path) => path === '/good/index.json')).toHaveLength(1);
     expect(await refusal(marketplace.install({ source: '500', key: 'good', version: '1.0.0' }))).toMatchObject({
       code: 'plugins.market_failed',
-      message: 'The source "500" cannot be read. The marketplace answered HTTP 500.',
+      message: 'The source "500" cannot be read. The marketplace responded with HTTP 500.',
     });
   });
 
@@ -157,7 +153,7 @@ describe('a source that cannot be read shows its error beside the others', () =>
     market.files.set('/dripping', () => new Response(drip()));
     const urls = ['/slow', '/dripping'].map((path) => source(`${market.url}${path}`, path));
     const offers = await open(urls, { timeoutMs: 400 }).list({ refresh: false });
-    const error = 'The marketplace did not answer completely within 0.4 seconds.';
+    const error = 'The marketplace did not respond completely within 0.4 seconds.';
     expect(offers.map((each) => each.error?.message)).toEqual([error, error]);
   });
 
@@ -380,7 +376,7 @@ describe('installing', () => {
       () => publish(market, '/m', { plugins: [{ ...entry, sha256: sha256('other') }] }),
       {},
       'market_mismatch',
-      'does not have the SHA-256 that the index announces',
+      "doesn't match the SHA-256 in the index",
     ],
     [
       'an index that changed since it was seen',
@@ -446,7 +442,7 @@ describe('installing', () => {
       },
       {},
       'market_failed',
-      'redirects (HTTP 302), which is not followed',
+      'redirects (HTTP 302)',
     ],
     [
       'a source on another origin',
@@ -486,7 +482,7 @@ describe('installing', () => {
       () => publish(market, '/m', { plugins: [entry] }),
       { source: 'Theirs' },
       'not_found',
-      'no marketplace source',
+      'No marketplace source',
     ],
     [
       'an unknown version',

@@ -341,7 +341,7 @@ const describeUsage = (opened: () => OpenedStore) => {
     const [whole, streamed] = await usage(caller);
     // 44 bytes of text.
     expect(streamed?.detail).toMatchObject({ completion_facts: { output_tokens: 11 } });
-    expect(whole?.detail).toMatchObject({ kept_reservation: 'the vendor reported no usage', difference: 0 });
+    expect(whole?.detail).toMatchObject({ kept_reservation: 'The vendor reported no usage.', difference: 0 });
   });
 
   const nothing: [name: string, kind: RelayKind, model: string, answer: unknown][] = [
@@ -476,7 +476,7 @@ const describeUsage = (opened: () => OpenedStore) => {
       const limits = { max_tokens: 77, max_output_tokens: 77 };
       await create(caller, kind, { model: 'chat', messages: MESSAGES, input: 'x', ...limits, ...fields });
       const [row] = await usage(caller);
-      expect(row?.detail).toMatchObject({ kept_reservation: 'the vendor reported no usage', difference: 0 });
+      expect(row?.detail).toMatchObject({ kept_reservation: 'The vendor reported no usage.', difference: 0 });
     }
   });
 

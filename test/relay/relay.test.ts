@@ -268,11 +268,11 @@ const describeRelay = (opened: () => OpenedStore) => {
 
   const refusals: [play: string, status: number, code: string, says: RegExp][] = [
     ['400', 400, 'bad_thing', /^no, says \[redacted\]|^no, says (?!.*sk-vendor)/],
-    ['401', 0, 'tasks.vendor_failed', /refused the credential of the channel/],
+    ['401', 0, 'tasks.vendor_failed', /rejected the channel's key/],
     ['429', 429, 'rate_limit_exceeded', /slow down/],
     ['500', 500, 'server_error', /oops/],
     ['html', 0, 'tasks.vendor_failed', /not this API/],
-    ['redirect', 0, 'tasks.vendor_failed', /answered 307/],
+    ['redirect', 0, 'tasks.vendor_failed', /responded with HTTP 307/],
     ['broken', 0, 'tasks.vendor_unreachable', /connection/],
     ['hang', 0, 'tasks.vendor_timeout', /2000 ms/],
   ];
@@ -1305,7 +1305,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect((await create(caller, { model: 'gpt-x', previous_response_id: 12345 })).status).toBe(200);
     // What the parser made of it may not be what the vendor reads.
     const inexact = catchFailure(create(caller, { model: 'gpt-x', previous_response_id: 2 ** 60 }));
-    expect((await inexact).message).toContain('as a text');
+    expect((await inexact).message).toContain('as a string');
   });
 
   for (const [name, raw] of [
@@ -1457,7 +1457,7 @@ test('slow loris: a dripping refusal is cut off, and the part that came is forwa
       ),
     ).toMatchObject({
       code: 'tasks.vendor_failed',
-      message: `The vendor answered ${status}.`,
+      message: `The vendor responded with HTTP ${status}.`,
     });
   }
 });

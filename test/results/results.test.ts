@@ -279,7 +279,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const waiting = await until('it was tried', async () =>
       (await readResults(full)).find(({ attempts }) => attempts > 0),
     );
-    expect(waiting).toMatchObject({ state: 'pending', reason: 'It does not fit into the storage of this account.' });
+    expect(waiting).toMatchObject({ state: 'pending', reason: "It does not fit into the account's storage." });
     expect((await engine.results.artifacts(full)).artifacts).toMatchObject([
       { kept: 'pending', kept_reason: waiting.reason },
     ]);

@@ -94,9 +94,9 @@ describe('digests give published answers', () => {
   });
 
   test('what is not data, encoding or algorithm is refused in words', async () => {
-    expect(await refusal('sha256', null)).toBe('sha256: give a text or bytes');
-    expect(await refusal('hmac', 'sha256', null, 'm')).toBe('hmac: give a text or bytes as key, not null');
-    expect(await refusal('hmac', 'sha256', 'k', 1)).toBe('hmac: give a text or bytes as message, not number');
+    expect(await refusal('sha256', null)).toBe('sha256: give a string or bytes');
+    expect(await refusal('hmac', 'sha256', null, 'm')).toBe('hmac: give a string or bytes as key, not null');
+    expect(await refusal('hmac', 'sha256', 'k', 1)).toBe('hmac: give a string or bytes as message, not number');
     expect(await refusal('md5', [256])).toBe('md5: bytes are whole numbers from 0 to 255');
     expect(await refusal('hmac', 'crc', 'k', 'm')).toBe(
       'hmac: the algorithm must be one of md5, sha1, sha256, sha384, sha512',
@@ -134,7 +134,7 @@ describe('bounds', () => {
   test('a forged typed array is not bytes, and a replaced getter decides nothing', async () => {
     expect(await readResult(sandbox, runner, hook('spoofed'))).toEqual([
       'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
-      'sha256: give a text or bytes',
+      'sha256: give a string or bytes',
     ]);
   });
 });

@@ -67,15 +67,19 @@ test('webhook: what is missing, an address that may not be called, and what the 
   const set = { 'alerts.webhook_url': 'https://example.org/hook', 'alerts.webhook_secret': 'whsec_x' };
   const missing = 'Set alerts.webhook_url and alerts.webhook_secret first.';
   expect(last(await attempt('webhook', {}))).toEqual([false, 'settings', missing]);
-  receiver = { fault: quoted('It names a private address.') };
-  expect(last(await attempt('webhook', set))).toEqual([false, 'address', 'It names a private address.']);
+  receiver = { fault: quoted('It is a private address.') };
+  expect(last(await attempt('webhook', set))).toEqual([false, 'address', 'It is a private address.']);
   const answer = (httpStatus: number, error = '') => ({ httpStatus, durationMs: 12, error });
   receiver = { delivered: false, delivery: answer(0, 'timeout') };
-  expect(last(await attempt('webhook', set))).toEqual([false, 'send', 'No answer came: timeout.']);
+  expect(last(await attempt('webhook', set))).toEqual([false, 'send', 'The receiver did not respond (timeout).']);
   receiver = { delivered: false, delivery: answer(500) };
   expect(last(await attempt('webhook', set))[2]).toContain('answered 500 after 12 ms');
   receiver = { delivered: true, delivery: answer(204) };
-  expect(last(await attempt('webhook', set))).toEqual([true, 'send', 'The receiver answered 204 after 12 ms.']);
+  expect(last(await attempt('webhook', set))).toEqual([
+    true,
+    'send',
+    'The receiver responded with HTTP 204 after 12 ms.',
+  ]);
 });
 
 describe('smtp', () => {
@@ -118,7 +122,7 @@ describe('turnstile', () => {
     expect(last(await attempt('turnstile', given(verifier)))).toEqual([
       true,
       'secret',
-      'The verifier accepts the secret key.',
+      'The verification server accepts the secret key.',
     ]);
     expect(form?.get('secret')).toBe(SECRET);
   });

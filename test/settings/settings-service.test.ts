@@ -255,11 +255,11 @@ describeEachStore(
         const keys = Object.keys(given) as OptionKey[];
         await put(service, Object.fromEntries(keys.map((key) => [key, ''])) as Changes);
         const all = keys.map((key) => `${key}`).join(' and ');
-        expect(await refused(service, { [feature]: 'true' })).toEqual([`Set ${all} before ${feature} is switched on.`]);
+        expect(await refused(service, { [feature]: 'true' })).toEqual([`Set ${all} before you turn on ${feature}.`]);
         for (const key of keys) {
           const others = Object.fromEntries(Object.entries({ ...given, [key]: '' })) as Changes;
           expect(await refused(service, { ...others, [feature]: 'true' })).toEqual([
-            `Set ${key} before ${feature} is switched on.`,
+            `Set ${key} before you turn on ${feature}.`,
           ]);
         }
         if (status !== undefined) expect(shown()).toBe(false);
@@ -268,7 +268,7 @@ describeEachStore(
         if (status !== undefined) expect(shown()).toBe(true);
         for (const key of keys) {
           const [message] = await refused(service, { [key]: '' });
-          expect(message).toBe(`${feature} is on and needs ${key}: switch it off first.`);
+          expect(message).toBe(`${feature} needs ${key}. Turn it off first.`);
         }
         await put(service, { ...(Object.fromEntries(keys.map((key) => [key, ''])) as Changes), [feature]: 'false' });
         if (status !== undefined) expect(shown()).toBe(false);
@@ -279,11 +279,11 @@ describeEachStore(
       const { service } = await startNode(opened().store);
       await put(service, { SMTPServer: 'mail', SMTPFrom: 'gate@example.org', EmailVerificationEnabled: 'true' });
       expect(await refused(service, { SMTPAccount: 'gate' })).toEqual([
-        'EmailVerificationEnabled is on and needs SMTPToken: switch it off first.',
+        'EmailVerificationEnabled needs SMTPToken. Turn it off first.',
       ]);
       await put(service, { SMTPAccount: 'gate', SMTPToken: 'key', SMTPSSLEnabled: 'true' });
       const [message] = await refused(service, { SMTPStartTLSEnabled: 'true' });
-      expect(message).toContain('exclude each other');
+      expect(message).toContain("can't be used together");
       await put(service, { SMTPSSLEnabled: 'false', SMTPStartTLSEnabled: 'true', SMTPToken: 'again' });
     });
 

@@ -36,7 +36,7 @@ test('a claim that fails for one channel hands over what it has of the others', 
   const claim = { owner: 'o', limit: 100, leaseForMs: 60_000, exceptChannels: [] };
   broken.add(910_001);
   expect((await store.tasks.claimDue(claim)).map(({ taskId }) => taskId)).toEqual([there.taskId]);
-  await expect(store.tasks.claimDue(claim)).rejects.toThrow('The database does not answer.');
+  await expect(store.tasks.claimDue(claim)).rejects.toThrow('The database is not responding.');
   broken.clear();
   expect((await store.tasks.claimDue(claim)).map(({ taskId }) => taskId)).toEqual([here.taskId]);
   await driver.close();

@@ -87,11 +87,15 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
 
   const cases: [what: string, address: () => string, sentence: RegExp][] = [
     ['a wrong password', () => at('locked:wrong'), /refused the sign-in\. Check the user and the password/],
-    ['an unknown user', () => at('nobody'), /refused the sign-in: it has no user of the name .* create role/],
-    ['a role that may not sign in', () => at('group_only'), /it has no user of the name .* who may sign in/],
+    ['an unknown user', () => at('nobody'), /rejected the sign-in: it has no user with the name .* create role/],
+    ['a role that may not sign in', () => at('group_only'), /it has no user with the name .* who may sign in/],
     ['an address that pg_hba.conf leaves out', () => at('stranger'), /its pg_hba\.conf does not let this user/],
     ['a user who must use TLS', () => at('secure'), /without TLS\. Write sslmode=require/],
-    ['a database that is missing', () => at('owner', { database: 'none' }), /no database of the name in DATABASE_URL/],
+    [
+      'a database that is missing',
+      () => at('owner', { database: 'none' }),
+      /no database with the name in DATABASE_URL/,
+    ],
     ['a database that takes nobody', () => at('owner', { database: 'closed' }), /accepts no connections\. Allow them/],
     [
       'no right to connect',
@@ -107,9 +111,9 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
     [
       'a search_path without a schema',
       () => at('searcher', { database: 'empty' }),
-      /search_path .* leads to no schema/,
+      /search_path .* contains no schema/,
     ],
-    ['a user at the limit of connections', () => at('limited'), /no connection left for this user or database/],
+    ['a user at the limit of connections', () => at('limited'), /no connections left for this user or database/],
     [
       'a parameter that nobody knows',
       () => at('owner', { query: '?schema=mine' }),
@@ -134,7 +138,7 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
     [
       'a port where nothing listens',
       () => 'postgres://owner@127.0.0.1:1/gate',
-      /cannot be reached\. Check that it runs/,
+      /cannot be reached\. Check that it is running/,
     ],
   ];
   test.each(cases)('%s', async (_, address, sentence) => {
@@ -240,7 +244,7 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
           () => false,
         ),
       );
-      expect(await readStart(plain.url, pooler.url)).toMatch(/pooler before PostgreSQL has no connection left/);
+      expect(await readStart(plain.url, pooler.url)).toMatch(/pooler before PostgreSQL has no connections left/);
     } finally {
       await holder.close();
       await pooler.stop();

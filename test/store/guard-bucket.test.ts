@@ -163,7 +163,7 @@ describe('the marker of a bucket', () => {
     bucket.fault = () => s3Error(403, 'AccessDenied');
     expect(await node.findFault()).toBeUndefined();
     expect(await node.put(chunk('c'), limit())).toMatchObject({
-      ...{ ok: false, error: { kind: 'unavailable', message: 'the bucket refuses (403 AccessDenied)' } },
+      ...{ ok: false, error: { kind: 'unavailable', message: 'the bucket rejects the request (403 AccessDenied)' } },
     });
     await expect(node.list('', 10)).rejects.toMatchObject({ code: 'store.results_unavailable' });
   });

@@ -353,7 +353,7 @@ test('a database that is lost at the commit: nobody is told that nothing was cha
       .catch((error: unknown) => error as AppError);
   const atCommit = (await lost(false)) as AppError;
   expect([atCommit.code, atCommit.kind]).toEqual(['store.outcome_unknown', 'unavailable']);
-  expect(atCommit.message).toContain('look before you repeat it');
+  expect(atCommit.message).toContain('before you repeat it');
   await relay.mend();
   await until(async () => (await node.options.get('k').catch(() => 'away')) !== 'away');
   const sooner = (await lost(true)) as AppError;
@@ -369,8 +369,8 @@ test('an unreachable database is reported plainly, and the password is never rep
   const good = new URL(await testDatabaseUrl());
   const variants: [string, (url: URL) => void][] = [
     ['cannot be reached', (url) => (url.port = '1')],
-    ['refused the sign-in', (url) => (url.username = 'no_such_user')],
-    ['no database of the name', (url) => (url.pathname = '/no_such_database')],
+    ['rejected the sign-in', (url) => (url.username = 'no_such_user')],
+    ['no database with the name', (url) => (url.pathname = '/no_such_database')],
   ];
   for (const [message, change] of variants) {
     const url = new URL(good);

@@ -66,12 +66,12 @@ describe('a bucket of results', () => {
     [
       'without rights',
       () => s3Error(403, 'AccessDenied'),
-      { kind: 'unavailable', message: 'the bucket refuses (403 AccessDenied)' },
+      { kind: 'unavailable', message: 'the bucket rejects the request (403 AccessDenied)' },
     ],
     [
       'that is missing',
       () => s3Error(404, 'NoSuchBucket'),
-      { kind: 'unavailable', message: 'the bucket refuses (404 NoSuchBucket)' },
+      { kind: 'unavailable', message: 'the bucket rejects the request (404 NoSuchBucket)' },
     ],
     [
       'without room',
@@ -82,12 +82,12 @@ describe('a bucket of results', () => {
     [
       'in another region',
       () => new Response(null, { status: 301, headers: { location: 'http://127.0.0.1:1/' } }),
-      { kind: 'unavailable', message: 'the bucket refuses (301)' },
+      { kind: 'unavailable', message: 'the bucket rejects the request (301)' },
     ],
     [
       'behind a page',
       () => new Response('<html>no</html>', { status: 400 }),
-      { kind: 'unavailable', message: 'the bucket refuses (400)' },
+      { kind: 'unavailable', message: 'the bucket rejects the request (400)' },
     ],
     ...[200, 403].map((status): [string, () => Response, object] => [
       `whose endpoint is a console that answers ${status}`,
@@ -149,7 +149,7 @@ describe('a bucket of results', () => {
     const files = open({ answerMs: 50 });
     expect(await files.put(chunks(Buffer.from('x')), limit())).toMatchObject({
       ok: false,
-      error: { kind: 'unavailable', message: 'the bucket does not answer (timeout)' },
+      error: { kind: 'unavailable', message: 'the bucket does not respond (timeout)' },
     });
     expect(files.size(DIGEST)).rejects.toMatchObject({ code: 'store.results_unavailable' });
   });

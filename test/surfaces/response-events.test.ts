@@ -384,7 +384,7 @@ describe('the response object', () => {
     expect(failed).toMatchObject({
       error: { type: 'server_error', code: 'server_error', message: 'The task failed.' },
     });
-    const cancelled = failedResponse(task('FAILURE', { failReason: 'cancelled by user' }), 'The task failed.');
+    const cancelled = failedResponse(task('FAILURE', { failReason: 'Canceled by the user.' }), 'The task failed.');
     expect(faultsOfResponse(cancelled)).toEqual([]);
     expect(cancelled).toMatchObject({ status: 'cancelled', error: null });
   });
@@ -438,8 +438,8 @@ describe('the form of a request', () => {
     [{ model: 'm', stream: 'true' }, 'stream must be true or false.', 'stream'],
     [{ model: 'm', stream: 1 }, 'stream must be true or false.', 'stream'],
     [{ model: 'm', background: 'yes' }, 'background must be true or false.', 'background'],
-    [{ stream: true }, 'model is required and must be a text.', 'model'],
-    [[], 'model is required and must be a text.', 'model'],
+    [{ stream: true }, 'model is required and must be a string.', 'model'],
+    [[], 'model is required and must be a string.', 'model'],
   ])('%j is refused', (body, message, param) => {
     expect(() => readResponseRequest(request(body))).toThrow(expect.objectContaining({ message, param }));
   });

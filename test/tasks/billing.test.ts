@@ -408,7 +408,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       const late = await until('the note', async () =>
         (await store.tasks.events(taskId)).find(({ kind }) => kind === 'late_success'),
       );
-      expect(late).toMatchObject({ status: 'FAILURE', detail: expect.stringContaining('it is not billed') });
+      expect(late).toMatchObject({ status: 'FAILURE', detail: expect.stringContaining('this is not billed') });
       expect(await store.tasks.byTaskId(taskId)).toMatchObject({ status: 'FAILURE', quota: 0 });
       expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
       expect((await store.ledger.byTask(taskId)).map(({ kind }) => kind)).toEqual(['reserve', 'refund']);
@@ -428,7 +428,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       });
       await until('the order', held.isAsked);
       await store.tasks.expireAllLeases();
-      expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
+      expect((await ended(store, task.taskId)).failReason).toBe('The submission was interrupted.');
       held.release();
       expect(await sent).toBe('tasks.submission_interrupted');
       await until('the note', async () =>

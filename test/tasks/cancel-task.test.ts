@@ -67,12 +67,17 @@ const describeCancelling = (opened: () => OpenedStore) => {
     const { user, row, balance, lines } = await open(-1);
     expect(await balance()).toBe(BALANCE - PRICE);
     const cancelled = await engine.tasks.cancel(user.id, row.taskId);
-    expect(cancelled).toMatchObject({ status: 'FAILURE', failReason: 'cancelled by user', quota: 0, leaseOwner: null });
+    expect(cancelled).toMatchObject({
+      status: 'FAILURE',
+      failReason: 'Canceled by the user.',
+      quota: 0,
+      leaseOwner: null,
+    });
     expect(await balance()).toBe(BALANCE);
     expect((await lines()).map(({ kind }) => kind)).toEqual(['reserve', 'refund']);
     const events = await store.tasks.events(row.taskId);
     expect(events.map(({ kind, detail }) => `${kind} ${detail}`)).toEqual([
-      'transition cancelled by user',
+      'transition Canceled by the user.',
       `refunded ${PRICE}`,
     ]);
     expect(await refusal(engine.tasks.cancel(user.id, row.taskId))).toStartWith('tasks.task_finished');
@@ -137,7 +142,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
     for (const [i, { row, balance, lines }] of tasks.entries()) {
       const task = (await ended(store, row.taskId)) as TaskRecord;
       const won = outcomes.slice(i * 4, i * 4 + 4).filter(({ status }) => status === 'fulfilled').length;
-      expect(won).toBe(task.failReason === 'cancelled by user' ? 1 : 0);
+      expect(won).toBe(task.failReason === 'Canceled by the user.' ? 1 : 0);
       expect(await balance()).toBe(BALANCE);
       expect((await lines()).map(({ kind }) => kind)).toEqual(['reserve', 'refund']);
     }
@@ -172,7 +177,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
     await slow.tasks.cancel(caller.user.id, open.taskId);
     answer();
     expect(await sent).toStartWith('tasks.submission_interrupted');
-    expect((await store.tasks.byTaskId(open.taskId))?.failReason).toBe('cancelled by user');
+    expect((await store.tasks.byTaskId(open.taskId))?.failReason).toBe('Canceled by the user.');
     expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
     expect(slow.warnings.join()).toContain('which is not polled');
     await vendor.stop(true);

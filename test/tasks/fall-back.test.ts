@@ -96,7 +96,7 @@ describeEachStore(
         });
         const events = await world.store.tasks.events(taskId);
         expect(events.filter(({ kind }) => kind === 'fell_back').map(({ detail }) => detail)).toEqual([
-          'demo-video-pro serves instead of demo-video.',
+          'Ran on demo-video-pro instead of demo-video.',
         ]);
         const listed = await world.store.tasks.list({ model: PRO }, { page: 1, pageSize: 5 });
         expect(listed.items.map((one) => one.taskId)).toContain(taskId);

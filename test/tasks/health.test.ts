@@ -136,7 +136,7 @@ describeEachStore(
         // Where there is no other key, the first client is told, and later tasks wait.
         await engine.channels.update(id, { status: 2 }, { mayMoveKey: false });
         await engine.addChannel({ ...bound, key: cloud.key({ private_key: 'none' }) });
-        await expect(send()).rejects.toThrow(/private key of the service account cannot be read/);
+        await expect(send()).rejects.toThrow(/service account's private key cannot be read/);
         expect((await send()).phase).toBe('waiting');
         // It waits for a key whose token server is away, whatever the key after it lacks.
         await engine.billing.prices.save({ pluginKey: '*', model: 'cloud-other', expression: '0.01' });

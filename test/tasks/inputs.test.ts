@@ -140,7 +140,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     expect([task.status, await engine.surfaces.retryBlock(task)]).toEqual(['SUCCESS', 'inputs_not_kept']);
     await expect(again(caller, task)).rejects.toMatchObject({
       code: 'tasks.inputs_not_kept',
-      message: expect.stringContaining('storage of your account'),
+      message: expect.stringContaining('Your storage was full.'),
     });
     const full: FileStore = { ...engine.files, put: async () => err({ kind: 'full', ...quoted('full') }) };
     const broken: FileStore = {

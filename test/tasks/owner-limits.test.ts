@@ -187,7 +187,7 @@ describeEachStore(
         const [first, second] = [await submit(engine, caller), await submit(engine, caller)];
         expect((await engine.tasks.cancel(caller.user.id, first.taskId)).status).toBe('FAILURE');
         const over = await ended(store, second.taskId);
-        expect(over.failReason).toContain('your own limit');
+        expect(over.failReason).toContain('Your own limit');
         expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
         expect(await store.waiting.classes()).toEqual([]);
       }));

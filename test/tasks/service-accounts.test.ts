@@ -75,7 +75,7 @@ const describeChannel = (opened: () => OpenedStore) => {
     const sent = cloud.requests.length;
     await expect(submit()).rejects.toMatchObject({
       code: 'tasks.plugin_request_invalid',
-      message: 'The token server answered 400 (invalid_grant).',
+      message: 'The token server responded: 400 (invalid_grant).',
     });
     expect(cloud.requests).toHaveLength(sent);
   });

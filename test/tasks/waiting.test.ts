@@ -267,7 +267,7 @@ describeEachStore(
         const { taskId, phase } = await submit(engine, caller);
         expect(phase).toBe('waiting');
         const cancelled = await engine.tasks.cancel(caller.user.id, taskId);
-        expect(cancelled).toMatchObject({ status: 'FAILURE', failReason: 'cancelled by user' });
+        expect(cancelled).toMatchObject({ status: 'FAILURE', failReason: 'Canceled by the user.' });
         expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
         expect((await engine.counted({ taskId })).creates).toBe(0);
         expect(await store.waiting.classes()).toEqual([]);
@@ -352,7 +352,7 @@ describeEachStore(
         await submit(engine, caller, 'a [duration=6000]');
         const { taskId } = await submit(engine, caller);
         const task = await ended(store, taskId);
-        expect(task).toMatchObject({ status: 'FAILURE', failReason: 'no capacity at the vendor within 1 minutes' });
+        expect(task).toMatchObject({ status: 'FAILURE', failReason: 'The vendor had no capacity within 1 minutes.' });
         expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
       }));
 

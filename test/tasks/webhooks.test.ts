@@ -217,7 +217,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
       await refusedAs(receiver.url, 'tasks.webhook_secret_required', route);
       const foreign = createSecretBox(['another-crypto-secret']).seal(newSecret());
       caller = { ...caller, key: { ...fresh.key, webhookSecretSealed: foreign } };
-      await refusedAs(receiver.url, 'tasks.webhook_secret_required', /can no longer be read/);
+      await refusedAs(receiver.url, 'tasks.webhook_secret_required', /can no longer be decrypted/);
     });
   });
 

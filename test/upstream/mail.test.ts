@@ -235,7 +235,7 @@ describe('TLS and the password', () => {
   test('a server without login says so', async () => {
     const outcome = await trusting(at(await openServer(), account), MAIL);
     expect(outcome.failure).toEqual({ step: 'login', permanent: true, reply: 0 });
-    expect(lastMessage(outcome)).toContain('offers no login');
+    expect(lastMessage(outcome)).toContain('offers no sign-in');
   });
 });
 
@@ -294,21 +294,21 @@ describe('servers in trouble', () => {
       const outcome = await trusting(at(withTls, { tls }), MAIL);
       expect(outcome.failure).toEqual({ step: 'greeting', permanent: false, reply: 0 });
       expect(lastMessage(outcome)).toContain(
-        'This port begins with TLS, and the settings without: turn on SMTPSSLEnabled',
+        'This port begins with TLS, but the settings do not: turn on SMTPSSLEnabled',
       );
       expect(lived.stop()).toBeLessThan(2500);
     }
     const outcome = await trusting(at(without, { tls: 'implicit' }), MAIL);
     expect(outcome.failure).toEqual({ step: 'tls', permanent: false, reply: 0 });
     expect(lastMessage(outcome)).toContain(
-      'This port begins without TLS, and the settings with it: turn off SMTPSSLEnabled',
+      'This port begins without TLS, but the settings begin with it: turn off SMTPSSLEnabled',
     );
   });
 
   test('a server that greets late is waited for', async () => {
     const late = await openBad((socket) => setTimeout(() => socket.end('554 busy\r\n'), 2000));
     expect(lastMessage(await trusting(at(late), MAIL))).toContain(
-      'The server refuses connections from here. The server said: 554 busy',
+      'The server refuses connections from here. The server\'s response: "554 busy"',
     );
   });
 

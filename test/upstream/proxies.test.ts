@@ -98,9 +98,9 @@ describe.each(SCHEMES)('a proxy with %s', (scheme) => {
   });
 
   test.each([
-    ['a wrong password', { login: LOGIN }, 'The proxy did not accept the user and the password.'],
+    ['a wrong password', { login: LOGIN }, 'The proxy rejected the username or password.'],
     ['a refusal', { fault: 'refuses' }, /^The proxy did not connect to the vendor \((HTTP 502|ECONNREFUSED)\)\.$/],
-    ['a close', { fault: 'breaks' }, /^The proxy closed the connection, or does not speak/],
+    ['a close', { fault: 'breaks' }, /^The proxy closed the connection or doesn't support/],
     ['silence', { fault: 'is silent' }, 'No connection to the vendor within 300 ms.'],
   ] as const)('provably unsent: %s', async (_, options, message) => {
     const proxy = await readProxy({ scheme, ...options });

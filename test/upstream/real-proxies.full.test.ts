@@ -117,7 +117,7 @@ async function carries(scheme: string, start: (port: number) => string[]): Promi
   expect(await ask('wrong')).toMatchObject({
     kind: 'connect',
     notSent: true,
-    message: 'The proxy did not accept the user and the password.',
+    message: 'The proxy rejected the username or password.',
   });
   child.kill();
   await child.exited;

@@ -130,11 +130,11 @@ describe('service-account tokens', () => {
     now += 4 * 60_000;
     expect(await source.get(keyFile(), lab)).toMatchObject({
       ok: false,
-      error: { message: 'The token server answered 503.' },
+      error: { message: 'The token server responded: 503.' },
     });
     expect(await source.get(keyFile(), lab)).toMatchObject({
       ok: false,
-      error: { message: 'The token server answered 503.' },
+      error: { message: 'The token server responded: 503.' },
     });
     expect(given).toBe(3);
     now += 10_000;
@@ -152,35 +152,31 @@ describe('service-account tokens', () => {
   });
 
   test.each<[name: string, key: () => string, error: string]>([
-    [
-      'no JSON',
-      () => 'sk-123',
-      "The channel's key is not a service-account key: enter the whole JSON file from the vendor.",
-    ],
+    ['no JSON', () => 'sk-123', "The channel's key is not a service account key: enter the vendor's whole JSON file."],
     [
       'no address',
       () => keyFile({ client_email: undefined }),
-      "The channel's key is not a service-account key: client_email is missing.",
+      "The channel's key is not a service account key: client_email is missing.",
     ],
     [
       'no private key',
       () => keyFile({ private_key: '' }),
-      "The channel's key is not a service-account key: private_key is missing.",
+      "The channel's key is not a service account key: private_key is missing.",
     ],
     [
       'a private key that is none',
       () => keyFile({ private_key: 'abc' }),
-      'The private key of the service account cannot be read.',
+      "The service account's private key cannot be read.",
     ],
     [
       'a token server without TLS elsewhere',
       () => keyFile({ token_uri: 'http://tokens.example/token' }),
-      "The channel's key is not a service-account key: token_uri must be an https address.",
+      "The channel's key is not a service account key: token_uri must be an https address.",
     ],
     [
       'a token server inside the network',
       () => keyFile({ token_uri: 'https://10.0.0.1/token' }),
-      'The token server did not answer: The vendor address is not allowed: private and reserved networks are closed to this request.',
+      "The token server did not respond: The vendor's address is not allowed: private and reserved networks are closed to this request.",
     ],
   ])('a key that cannot be used: %s', async (_name, key, error) => {
     expect(await tokens().get(key(), lab)).toMatchObject({ ok: false, error: { message: error } });
@@ -191,13 +187,13 @@ describe('service-account tokens', () => {
     [
       'refused',
       { status: 400, body: { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' } },
-      'The token server answered 400 (invalid_grant: Invalid JWT Signature.).',
+      'The token server responded: 400 (invalid_grant: Invalid JWT Signature.).',
     ],
-    ['without a token', { body: { expires_in: 3600 } }, 'The token server answered without an access token.'],
+    ['without a token', { body: { expires_in: 3600 } }, "The token server's response has no access token."],
     [
       'a token that would split a header',
       { body: { access_token: 'a\r\nb: c' } },
-      'The token server answered without an access token.',
+      "The token server's response has no access token.",
     ],
   ])('an answer that helps nobody: %s', async (_name, answer, error) => {
     script = [answer];

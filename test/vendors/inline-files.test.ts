@@ -117,8 +117,8 @@ describe('placeholders become file contents', () => {
 describe('refused placeholders', () => {
   const rows: [name: string, body: Json, cap: number, says: string][] = [
     ['an unknown file', { ...IMAGE, __fileRef: 'request_file:nope' }, 100, 'unknown file reference'],
-    ['a reference that is empty', { ...IMAGE, __fileRef: '' }, 100, '__fileRef must be a text'],
-    ['a reference that is not text', { ...IMAGE, __fileRef: 7 }, 100, '__fileRef must be a text'],
+    ['a reference that is empty', { ...IMAGE, __fileRef: '' }, 100, '__fileRef must be a string'],
+    ['a reference that is not text', { ...IMAGE, __fileRef: 7 }, 100, '__fileRef must be a string'],
     ['no encoding', { __fileRef: 'request_file:image' }, 100, 'encoding must be'],
     ['another encoding', { ...IMAGE, encoding: 'hex' }, 100, 'encoding must be'],
     ['an encoding in other letters', { ...IMAGE, encoding: 'dataURL' }, 100, 'encoding must be'],
@@ -143,6 +143,8 @@ describe('refused placeholders', () => {
 
   test('without a multipart request there is no file to reference', () => {
     const inlined = inlineFiles(IMAGE, [], 100);
-    expect(inlined.ok ? '' : inlined.error.message).toBe('unknown file reference "request_file:image"');
+    expect(inlined.ok ? '' : inlined.error.message).toBe(
+      'The plugin refers to a file "request_file:image" that the request does not have.',
+    );
   });
 });

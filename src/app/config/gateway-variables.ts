@@ -256,7 +256,7 @@ export const GATEWAY_VARIABLES = {
   cookieTrustedUrls: variable({
     env: 'SESSION_COOKIE_TRUSTED_URL',
     group: 'sessions',
-    doc: "Further origins that may refresh and log out, beside the request's own. Needs SESSION_COOKIE_SECURE=true; list the public origin when a proxy ends TLS. The first is the default of the option ServerAddress.",
+    doc: "Further origins that may refresh and log out, beside the request's own. Needs SESSION_COOKIE_SECURE=true; list the public origin when a proxy terminates TLS. The first is the default of the option ServerAddress.",
     kind: httpsOrigins,
     default: [],
     defaultText: 'unset',

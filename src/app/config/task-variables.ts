@@ -211,7 +211,7 @@ export const TASK_VARIABLES = {
   resultsOrigin: variable({
     env: 'RESULTS_ORIGIN',
     group: 'artifacts',
-    doc: 'Origin for everything that vendors made, apart from the panel: links to artifacts begin with it, and nothing else is served there. Its host name must lead to this gateway, with the Host header kept, and be none of the panel; or set RESULTS_PORT.',
+    doc: 'Origin for everything that vendors made, apart from the panel: links to artifacts begin with it, and nothing else is served there. Its host name must point to this gateway, with the Host header kept, and be none of the panel; or set RESULTS_PORT.',
     kind: origin,
     default: '',
     defaultText: "unset: the panel's origin",

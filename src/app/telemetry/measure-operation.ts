@@ -30,7 +30,7 @@ export function measureOperation(
   });
   new Gauge({
     name: 'taskgate_certificate_end_timestamp_seconds',
-    help: 'When the TLS certificate that this node serves ends, in Unix seconds; absent where a proxy ends TLS.',
+    help: 'When the TLS certificate that this node serves ends, in Unix seconds; absent where a proxy terminates TLS.',
     registers,
     collect() {
       const end = certificateEnd();

@@ -190,10 +190,10 @@ export function createIdentifyByCode(deps: { counters: Counters; upstream: Upstr
     });
     if (!answer.ok) throw failed(answer.error.message);
     const { status, text } = answer.value;
-    if (status !== 200) throw failed(`The WeChat server answered with status ${status}.`);
+    if (status !== 200) throw failed(`The WeChat server responded with HTTP ${status}.`);
     const verdict = parseJson(text);
     if (!isObject(verdict) || typeof verdict.success !== 'boolean') {
-      throw failed('The answer of the WeChat server has an unknown format.');
+      throw failed("The WeChat server's response has an unknown format.");
     }
     return verdict.success && verdict.data !== '' ? readSubject(verdict.data) : undefined;
   }

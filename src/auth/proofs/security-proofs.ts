@@ -98,7 +98,7 @@ const sessionRequired = (scope: ProofScope) =>
 
 const proofRequired = (scope: ProofScope) =>
   proofErrors.required({
-    message: `Confirm that it is you: POST /api/verify with the scope ${scope}, then send its proof_token in X-Security-Proof.`,
+    message: `Confirm it's you: POST /api/verify with the scope ${scope}, then send its proof_token in X-Security-Proof.`,
     details: { scope },
   });
 

@@ -43,5 +43,5 @@ async function askVerifier(
   const { status, text } = answer.value;
   const verdict = status < 500 ? parseJson(text) : undefined;
   if (isObject(verdict) && typeof verdict.success === 'boolean') return verdict.success;
-  return `The verifier answered ${status} without a verdict.`;
+  return `The verification server responded with HTTP ${status} and no verdict.`;
 }

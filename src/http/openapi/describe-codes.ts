@@ -33,12 +33,13 @@ export function describeCodes(): PublishedCode[] {
   const errors = catalogues.flatMap((catalogue) => Object.values(catalogue).map((make) => make()));
   // Failures of the database reach callers through every room.
   errors.push(
-    new AppError('store.unavailable', 'unavailable', { message: 'The database does not answer. Try again shortly.' }),
+    new AppError('store.unavailable', 'unavailable', { message: 'The database is not responding. Try again later.' }),
     new AppError('store.locked', 'unavailable', {
-      message: 'The database holds a lock on what is to be changed. Try again later.',
+      message: 'Another change holds what you want to change. Try again later.',
     }),
     new AppError('store.outcome_unknown', 'unavailable', {
-      message: 'The database was lost while it was saving: check whether the change was made before you repeat it.',
+      message:
+        'The connection to the database was lost while saving. Check whether your change was made before you repeat it.',
     }),
     new AppError('store.broken_invariant', 'internal', {
       message: 'The database refused a statement that breaks a rule of the data model.',

@@ -4,32 +4,32 @@ import { REPLAYED } from './response-headers.ts';
 
 export const httpErrors = defineErrors('http', {
   validation_failed: ['invalid', 'The request is not valid.'],
-  bad_address: ['invalid', 'The request has no readable address: its Host header is missing or broken.'],
+  bad_address: ['invalid', "The request's address cannot be read: its Host header is missing or invalid."],
   bad_json: ['invalid', 'The body is not valid JSON.'],
   bad_body: ['invalid', 'The body could not be read.'],
   body_too_slow: ['invalid', 'The body arrived too slowly. Nothing was submitted.'],
   not_found: ['not_found', 'There is nothing at this address.'],
   method_not_allowed: ['method_not_allowed', 'This address does not support this method.'],
   too_large: ['too_large', 'The body is too large.'],
-  address_too_long: ['address_too_long', 'The address is too long: at most 16 KiB are accepted.'],
+  address_too_long: ['address_too_long', 'The address is too long. The limit is 16 KiB.'],
   unsupported_media: ['unsupported_media', 'The body has a content type that this address does not accept.'],
   upload_storage: [
     'unavailable',
-    'The gateway cannot store the files of this request at the moment. Nothing was submitted; try again later.',
+    'The gateway cannot store the files of this request right now. Nothing was submitted; try again later.',
   ],
-  uploads_limited: ['rate_limited', 'The files of all your requests in progress are together too large.'],
+  uploads_limited: ['rate_limited', 'The files of your requests in progress are too large in total.'],
   exports_limited: [
     'rate_limited',
-    'You have an export running, or others have too many. Try again when it has ended.',
+    'You already have an export running, or too many others are running. Try again when it has ended.',
   ],
   request_repeated: [
     'conflict',
-    'This request was already made. Look whether it took effect; send it with another Idempotency-Key only if it did not.',
+    'This request was already made. Check whether it took effect. Send it with another Idempotency-Key only if it did not.',
   ],
   session_required: ['forbidden', 'This requires a browser session; a personal access token is not enough.'],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
-  host_forbidden: ['forbidden', 'The panel is not known by this name.'],
+  host_forbidden: ['forbidden', 'The panel does not answer to this host name.'],
   metrics_forbidden: ['unauthenticated', 'Metrics need the metrics token.'],
   maintenance: ['unavailable', 'The gateway is closed for maintenance. Try again later.'],
   internal: ['internal', 'Something went wrong on our side. Quote the request id when you report it.'],
@@ -122,7 +122,7 @@ export function toAppError(thrown: unknown): AppError {
 export const toStatus = ({ kind }: AppError, envelope: ErrorEnvelope = 'panel'): number =>
   (envelope === 'openai' ? OPENAI_STATUS[kind] : undefined) ?? STATUS[kind];
 
-/** Clients repeat every 429 by themselves, but a repeat does not bring money. */
+/** Clients repeat every 429 automatically, but a repeat does not bring money. */
 const chooseRetryAdvice = ({ kind, shouldRetry }: AppError): boolean | undefined =>
   kind === 'out_of_quota' ? false : shouldRetry;
 

@@ -25,7 +25,7 @@ export const attentionReasons = {
   'attention.channel_latest': '{{figures}} Latest reason: {{fault}}',
   'attention.channel_test_failed': '{{figures}} The latest test failed: {{fault}}',
   'attention.channel_key_ends': 'A key of {{channel}} ({{key}}) ends on {{date}} (UTC).',
-  'attention.channel_key_unreadable': 'The key of {{channel}} cannot be decrypted: no CRYPTO_SECRET fits it.',
+  'attention.channel_key_unreadable': "Can't decrypt the key of {{channel}} with the current CRYPTO_SECRET.",
   'attention.channel_key_refused': 'Nothing is sent through {{channel}}: the vendor rejects its key.',
   'attention.channel_balance_empty':
     'Nothing is sent through {{channel}}: the vendor says that its account is used up.',
@@ -45,8 +45,8 @@ export const attentionReasons = {
   'attention.model_unpriced_free': '{{plugin}}: models without a price, free for everyone: {{models}}.',
   'attention.model_unpriced_refused': '{{plugin}}: models without a price, blocked for users: {{models}}.',
   'attention.price_facts':
-    'The price {{price}} uses undeclared billing variables: {{facts}}. Submissions are rejected.',
-  'attention.price_unreadable': 'The price {{price}} cannot be read, and submissions are rejected: {{fault}}',
+    'The price of {{price}} uses billing variables that are not declared: {{facts}}. Submissions are rejected.',
+  'attention.price_unreadable': "The price of {{price}} can't be read, so submissions are rejected. {{fault}}",
   'attention.price_unused': 'Prices that apply to no model: {{prices}}.',
   'attention.address_mails': 'Links in emails and sign-in redirects point to {{address}}. Set ServerAddress.',
   'attention.address_local':
@@ -55,7 +55,7 @@ export const attentionReasons = {
     'Results have no links, and links in emails point to {{address}}. Set ServerAddress to the address where people reach the gateway.',
   'attention.setting_unsafe': '{{warning}}',
   'attention.proxy_not_listed':
-    "{{address}} forwards requests of others and is not in TRUSTED_PROXIES, so rate limits and IP allow-lists see one address for all of them. If it is your proxy, set TRUSTED_PROXIES={{address}} (with Docker, the bridge's network).",
+    "{{address}} forwards requests but isn't in TRUSTED_PROXIES, so rate limits and IP allow-lists see one address for all its clients. If it is your proxy, set TRUSTED_PROXIES={{address}} (with Docker, the bridge's network).",
   'attention.results_blocked': 'Results cannot be kept: {{fault}}. Waiting: {{count}}; their tasks are not affected.',
   'attention.results_lost': 'Results of the last 7 days that could not be kept: {{count}}.',
   'attention.maintenance_on': 'New submissions get 503: {{message}}',

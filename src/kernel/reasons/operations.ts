@@ -42,16 +42,16 @@ export const operationsReasons = {
   'place.bucket_unmarkable': 'the bucket of results cannot be marked',
   'place.folder_full': 'the folder is full ({{code}})',
   'place.folder_unwritable': 'the folder cannot be written ({{code}})',
-  'place.bucket_silent': 'the bucket does not answer ({{code}})',
+  'place.bucket_silent': 'the bucket does not respond ({{code}})',
   'place.bucket_full': 'the bucket is full ({{code}})',
-  'place.bucket_size': 'the bucket takes no file of this size ({{code}})',
+  'place.bucket_size': 'the bucket rejects files of this size ({{code}})',
   'place.bucket_away': 'the bucket is not available ({{code}})',
-  'place.bucket_refuses': 'the bucket refuses ({{code}})',
+  'place.bucket_refuses': 'the bucket rejects the request ({{code}})',
   'place.bucket_page':
-    'the bucket answers with a web page ({{code}}): its endpoint is not that of the S3 API, but perhaps of a console or a sign-in',
-  'place.bucket_list': 'the bucket answers a list with something else',
-  'place.bucket_ranges': 'the bucket ignores ranges',
-  'place.bucket_broke_off': 'the bucket broke off ({{code}})',
+    'the bucket answers with a web page ({{code}}): its endpoint is not that of the S3 API, but perhaps that of a console or a sign-in page',
+  'place.bucket_list': 'the bucket returned an invalid file list',
+  'place.bucket_ranges': 'the bucket ignores byte ranges',
+  'place.bucket_broke_off': "the bucket's response was cut off ({{code}})",
   'disk.data': 'The disk of the data directory {{fault}}.',
   'disk.uploads': 'The disk of the folder of uploads {{fault}}.',
   'disk.full': 'is full',
@@ -76,51 +76,52 @@ export const operationsReasons = {
   'store.disk_full':
     'The disk that holds the data directory is full. Free some space; the gateway resumes automatically.',
   'store.read_only': 'The database file cannot be written. Check the permissions of the data directory and its files.',
-  'store.cannot_open': 'The database file cannot be opened. Check that the data directory exists and may be written.',
+  'store.cannot_open': 'The database file cannot be opened. Check that the data directory exists and is writable.',
   'store.permissions': 'The database file cannot be opened. Check the permissions of the data directory and its files.',
   'store.disk_failed': 'Reading or writing the data directory failed. Check the disk, its free space and its quota.',
   'store.damaged': 'The database file is damaged. Move the data directory away and run "taskgate backup restore".',
   'store.no_database':
     'The database file is damaged or not a database. Move the data directory away and run "taskgate backup restore".',
-  'store.busy': 'Another process has held the database file for too long. Try again later.',
+  'store.busy': 'Another process has locked the database file for too long. Try again later.',
   'store.postgres_away':
-    'PostgreSQL cannot be reached. Check that it runs and that DATABASE_URL names its host and port.',
+    'PostgreSQL cannot be reached. Check that it is running and that DATABASE_URL names its host and port.',
   'store.postgres_sign_in': 'PostgreSQL refused the sign-in. Check the user and the password in DATABASE_URL.',
-  'store.postgres_missing': 'PostgreSQL has no database of the name in DATABASE_URL. Create it first.',
+  'store.postgres_missing': 'PostgreSQL has no database with the name in DATABASE_URL. Create it first.',
   'store.postgres_read_only': 'PostgreSQL is read-only. DATABASE_URL must name the primary server.',
   'store.postgres_full': "PostgreSQL's disk is full. Free some space; the gateway resumes automatically.",
-  'store.postgres_connections': 'PostgreSQL has no connection left. Raise max_connections or run fewer nodes.',
+  'store.postgres_connections': 'PostgreSQL has no connections left. Raise max_connections or run fewer nodes.',
   'store.flush_failed':
-    'The database was lost while it was saving. Whether the change was made is not known: look before you repeat it. Check the disk, its free space and its quota.',
+    'The database failed while saving. Check whether your change was made before you repeat it, and check the disk, its free space and its quota.',
 } as const;
 
 /** What operators read about variables of the environment, and about the TLS certificate. */
 export const configReasons = {
   'config.acme_shared':
-    'ACME_DOMAIN is set with PostgreSQL: of several nodes, the authority must reach the one that asks; let a proxy end TLS for several',
+    'ACME_DOMAIN is set and several nodes may share this database. The certificate authority must reach the node that asks for the certificate. With several nodes, let a proxy terminate TLS.',
   'config.backup_http':
-    'BACKUP_TO names an endpoint with http: backups travel unencrypted, and with them prompts, addresses and results',
-  'config.results_http': 'RESULTS_URL names an endpoint with http: kept results travel unencrypted',
+    'BACKUP_TO uses HTTP, so backups travel unencrypted, including prompts, email addresses and results.',
+  'config.results_http': 'RESULTS_URL uses HTTP, so stored results travel unencrypted.',
   'config.origins_unset':
-    "SESSION_COOKIE_SECURE=true without SESSION_COOKIE_TRUSTED_URL: only the request's own origin may refresh and log out; behind a proxy that ends TLS, list the public origin",
+    "SESSION_COOKIE_TRUSTED_URL is not set. Behind a proxy that terminates TLS, list the public origin, or sessions can't be renewed.",
   'config.host_exposed':
-    'HOST={{host}} is reachable from the network while SESSION_COOKIE_SECURE is not true: session cookies may travel unencrypted',
+    "The gateway listens on the network (HOST={{host}}), but session cookies aren't limited to HTTPS. Set SESSION_COOKIE_SECURE=true behind HTTPS.",
   'config.proxies_unset':
-    'TRUSTED_PROXIES is not set: other hosts of a private network can forge the addresses in logs and sessions, while limits and allow-lists of keys believe a proxy on this machine only; list your proxies, or set it to "none"',
+    'TRUSTED_PROXIES is not set, so others in your private network can forge the client addresses in logs and sessions. List your proxies, or set it to "none".',
   'config.proxies_all':
-    'TRUSTED_PROXIES trusts every address: any client can forge its own, for limits and allow-lists too; list your proxies',
-  'config.upstream_private': 'UPSTREAM_ALLOW_PRIVATE=true: plugins can reach private and loopback addresses',
-  'config.redis_unneeded': 'REDIS_URL is set with SQLite: a single node needs no shared cache',
+    'TRUSTED_PROXIES trusts every address, so any client can forge its own, even for rate limits and IP allow-lists. List only your proxies.',
+  'config.upstream_private': 'UPSTREAM_ALLOW_PRIVATE=true lets plugins reach private addresses and this machine.',
+  'config.redis_unneeded':
+    'REDIS_URL is set, but a gateway on SQLite is a single node and needs no shared cache. Remove it.',
   'config.window_shortened':
-    'USER_SESSION_ISSUANCE_WINDOW_SECONDS={{seconds}} is longer than the retention of revoked sessions; {{used}} is used instead',
-  'config.traces_json': '{{name}}={{protocol}}: traces are sent as http/json instead',
+    'USER_SESSION_ISSUANCE_WINDOW_SECONDS is {{seconds}}, longer than ended sessions are kept. {{used}} is used instead.',
+  'config.traces_json': '{{name}} is {{protocol}}, but traces are sent as http/json.',
   'config.traces_json_port':
-    "{{name}}={{protocol}}: traces are sent as http/json instead; name the collector's address for HTTP, usually with port 4318",
-  'config.value_refused': '{{name}}: read {{value}}; allowed: {{allowed}}; {{used}} is used instead',
+    "{{name}} is {{protocol}}, but traces are sent as http/json. Enter the collector's address for HTTP, usually with port 4318.",
+  'config.value_refused': "{{name}} is {{value}}, which isn't allowed. {{used}} is used instead. Allowed: {{allowed}}",
   'config.allowed_whole': 'a whole number from {{min}} to {{max}}',
   'config.allowed_whole_or_off': '0, or a whole number from {{min}} to {{max}}',
   'config.allowed_share': 'a number from 0 to 1',
-  'config.misspelt': '{{name}} is not a setting and is ignored; is it {{near}}?',
+  'config.misspelt': "{{name}} isn't a setting and is ignored. Did you mean {{near}}?",
   'certificate.files_refused':
     'The files of the TLS certificate have changed and cannot be used ({{fault}}). The previous certificate is used until they are fixed.',
   'certificate.not_renewed':
@@ -128,5 +129,5 @@ export const configReasons = {
   'certificate.not_stored':
     'The new TLS certificate for {{names}} is in use but could not be stored ({{code}}). The gateway tries again within six hours.',
   'certificate.challenge_unsupported':
-    'ACME_CHALLENGE=tls-alpn-01 is no longer supported, so the TLS certificate is not renewed. Open port 80 to the gateway (ACME_HTTP_PORT) and remove ACME_CHALLENGE, or let a proxy end TLS.',
+    'ACME_CHALLENGE=tls-alpn-01 is no longer supported, so the TLS certificate is not renewed. Open port 80 to the gateway (ACME_HTTP_PORT) and remove ACME_CHALLENGE, or let a proxy terminate TLS.',
 } as const;

@@ -159,7 +159,7 @@ export const pluginRulesReasons = {
   'index.kind': 'kind must be "task": this gateway installs no other',
   'index.whole': '{{name}} must be a whole number',
   'index.sha256': 'sha256 must have 64 hexadecimal digits',
-  'index.description': 'description must be a text or texts by locale',
+  'index.description': 'description must be a string or strings by locale',
   'index.sort_priority': 'sortPriority must be a whole number of 32 bits: 0 is used',
   'index.website': 'website must be an absolute https URL without credentials',
   'index.icon': 'icon must name an icon, not an image or a URL',

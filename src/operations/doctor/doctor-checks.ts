@@ -151,7 +151,7 @@ async function checkAddress(store: Store, secretBox: SecretBox, node: NodeAddres
   const options = readOptions(await store.options.all(), secretBox);
   const missing = describeMissingAddress(options, node);
   return missing === undefined
-    ? { check: 'address', level: 'ok', message: `links lead to ${taskPublicAddress(options, node)}` }
+    ? { check: 'address', level: 'ok', message: `links point to ${taskPublicAddress(options, node)}` }
     : { check: 'address', level: 'warning', message: missing.message };
 }
 

@@ -77,11 +77,11 @@ export async function refusalAnswer(
   const text = await readBeginning(clock, response);
   if (status === 401 || status === 403) {
     // OpenAI's message repeats parts of the wrong key.
-    throw taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.' });
+    throw taskErrors.vendor_failed({ message: "The vendor rejected the channel's key." });
   }
   const encoded = response.headers['content-encoding'] !== undefined;
   if (status < 400 || status > 599 || encoded) {
-    throw taskErrors.vendor_failed({ message: `The vendor answered ${status}.` });
+    throw taskErrors.vendor_failed({ message: `The vendor responded with HTTP ${status}.` });
   }
   const body = new TextEncoder().encode(redactSecrets(text, secretsFrom(secrets, SHORTEST_IN_REFUSAL)));
   return { status, headers: vendorHeaders(response, { whole: true }), body, replayed: false };

@@ -151,7 +151,7 @@ const isText = (value: unknown): value is string | number => typeof value === 's
 /** @throws tasks.relay_request_invalid for a number that the vendor could read differently */
 function readId(id: string | number, param: string): string {
   if (typeof id === 'string' || Number.isSafeInteger(id)) return String(id);
-  throw relayErrors.relay_request_invalid({ message: 'Send this id as a text: as a number it is not exact.', param });
+  throw relayErrors.relay_request_invalid({ message: 'Send this id as a string: as a number it is not exact.', param });
 }
 
 const isNamed = (value: Json | undefined): boolean =>

@@ -172,7 +172,7 @@ function formValues(kind: RelayKind, { fields, files }: Multipart): JsonObject {
 }
 
 const notOnce = (param: string) =>
-  relayErrors.relay_request_invalid({ message: `The form must have ${param} once, as a text.`, param });
+  relayErrors.relay_request_invalid({ message: `The form must have ${param} once, as a string.`, param });
 
 const namesVideoObject = (name: string): boolean => referencesObject('video', name);
 

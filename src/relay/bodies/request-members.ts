@@ -117,7 +117,7 @@ export function checkMembers({ kind, values, isForm }: Members): void {
         break;
       case 'limit':
         if (!isLimit(isForm && DIGITS.test(String(value)) ? Number(value) : value)) {
-          throw invalid(name, `must be a whole number from 1 to ${MAX_QUANTITY}, not a text`);
+          throw invalid(name, `must be a whole number from 1 to ${MAX_QUANTITY}, not a string`);
         }
         break;
       case 'options':

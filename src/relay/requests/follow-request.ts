@@ -230,7 +230,7 @@ async function findOwn({ store }: TaskDeps, { caller, id }: OwnRelayTask): Promi
 
 /** The vendor has it from its first moment, and would bill what is cancelled here alone. */
 const VENDOR_HAS_IT =
-  'The vendor has the request, and its API cannot cancel it there. It ends by itself, and a failure costs nothing.';
+  'The vendor has the request, and its API cannot cancel it there. It ends automatically, and a failure costs nothing.';
 
 /**
  * Refuses to cancel the user's own request: it would refund what the vendor bills.

@@ -144,7 +144,7 @@ export const storeFailure = async (
 /** Keeps a failure as the answer that a client which follows its request gets. */
 function describeFailure(outcome: unknown): Uint8Array {
   const said = outcome instanceof AppError ? outcome.message : findMessage((outcome as Partial<RelayAnswer>).body);
-  return new TextEncoder().encode(JSON.stringify({ error: { message: said ?? 'The vendor refused the request.' } }));
+  return new TextEncoder().encode(JSON.stringify({ error: { message: said ?? 'The vendor rejected the request.' } }));
 }
 
 /** The message of an error in OpenAI's form, or in one that is close to it. */

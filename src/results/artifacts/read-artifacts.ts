@@ -35,14 +35,16 @@ export async function requirePlugin(generation: Generation, task: TaskRecord): P
   if (generation.mayReturn(task))
     throw resultErrors.artifact_plugin_unavailable({ retryAfterSeconds: ASK_AGAIN_SECONDS });
   throw vendorErrors.artifact_gone({
-    message: 'The plugin of this task is gone, and nothing else can read its answer.',
+    message: "The plugin of this task is gone, so the vendor's response can't be read.",
   });
 }
 
 /** @throws tasks.artifact_gone for a task whose vendor's answer is no longer kept */
 export function requireAnswer({ status, properties }: TaskRecord): void {
   if (status === 'SUCCESS' && properties.expired)
-    throw vendorErrors.artifact_gone({ message: 'The result of this task is past its retention.' });
+    throw vendorErrors.artifact_gone({
+      message: 'The result of this task has been deleted after its retention period.',
+    });
 }
 
 /**

@@ -109,7 +109,7 @@ const data = (name, value, part) => {
   if (isBytes(value)) return hexText(name, value, apply(readLength, value, []));
   if (isArray(value)) return hexText(name, value, value.length);
   const found = part === undefined ? '' : ' as ' + part + ', not ' + (value === null ? 'null' : typeof value);
-  throw new ErrorOf(name + ': give a text or bytes' + found);
+  throw new ErrorOf(name + ': give a string or bytes' + found);
 };
 const textOrBytes = (name, value) => (isBytes(value) ? data(name, value) : text(value));
 const answered = (value) => {

@@ -66,7 +66,8 @@ export const longText = (maximum: number): OptionKind<'text'> => ({
   type: 'text',
   default: '',
   bounds: { max_length: maximum, multiline: true },
-  check: (value) => unless(value.length <= maximum && !value.includes('\0'), `a text of at most ${maximum} characters`),
+  check: (value) =>
+    unless(value.length <= maximum && !value.includes('\0'), `a string of at most ${maximum} characters`),
 });
 
 export const boolean = (initial: boolean): OptionKind<'boolean'> => ({

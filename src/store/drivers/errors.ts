@@ -3,14 +3,14 @@ import { AppError, defineErrors, type Sentence, SentenceError, sentence, toSente
 import { describePostgres, isStatementFault, isTlsFault, type PostgresFault } from './postgres-reasons.ts';
 
 export const storeErrors = defineErrors('store', {
-  unavailable: ['unavailable', 'The database does not answer. Try again later.'],
+  unavailable: ['unavailable', 'The database is not responding. Try again later.'],
   /** The connection was lost after the commit was sent and before its result came. */
   outcome_unknown: [
     'unavailable',
-    'The database was lost while it was saving. Whether the change was made is not known: look before you repeat it.',
+    'The connection to the database was lost while saving. Check whether your change was made before you repeat it.',
   ],
   /** Another transaction holds a row for longer than any of ours should. */
-  locked: ['unavailable', 'The database holds a lock on what is to be changed. Try again later.'],
+  locked: ['unavailable', 'Another change holds what you want to change. Try again later.'],
   broken_invariant: ['internal', 'The database refused a statement that breaks a rule of the data model.'],
   misused: ['internal', 'The store was used in a way that its contract forbids.'],
   results_unavailable: ['unavailable', 'The storage for kept results is not responding. Try again later.'],

@@ -52,7 +52,7 @@ export function describePostgres(fault: PostgresFault): string | undefined {
   const tls = TLS.find(([pattern]) => pattern.test(code))?.[1];
   if (tls !== undefined) return tls;
   if (sqlState === '') {
-    return 'PostgreSQL cannot be reached. Check that it runs and that DATABASE_URL names its host and port.';
+    return 'PostgreSQL cannot be reached. Check that it is running and that DATABASE_URL names its host and port.';
   }
   switch (sqlState) {
     case '08P01':
@@ -62,13 +62,13 @@ export function describePostgres(fault: PostgresFault): string | undefined {
     case '42P05':
       return POOLED_ADDRESS;
     case '28P01':
-      return 'PostgreSQL refused the sign-in. Check the user and the password in DATABASE_URL.';
+      return 'PostgreSQL rejected the sign-in. Check the user and the password in DATABASE_URL.';
     case '28000':
       return describeRefusal(fault);
     case '3D000':
-      return 'PostgreSQL has no database of the name in DATABASE_URL. Create it first.';
+      return 'PostgreSQL has no database with the name in DATABASE_URL. Create it first.';
     case '3F000':
-      return 'The search_path of the user in DATABASE_URL leads to no schema. Create the schema, or correct search_path.';
+      return 'The search_path of the user in DATABASE_URL contains no schema. Create the schema, or correct search_path.';
     case '25006':
       return 'PostgreSQL is read-only. DATABASE_URL must name the primary server.';
     case '42501':
@@ -76,11 +76,11 @@ export function describePostgres(fault: PostgresFault): string | undefined {
     case '42704':
       return `DATABASE_URL has a parameter that PostgreSQL does not know${quoted(/"[^"]+"$/, message)}. Remove it; a schema is named by options=-csearch_path=NAME.`;
     case '53100':
-      return "PostgreSQL's disk is full. Free some space; the gateway goes on by itself.";
+      return "PostgreSQL's disk is full. Free some space; the gateway resumes automatically.";
     case '53300':
       return routine === 'InitProcess' || routine === ''
-        ? 'PostgreSQL has no connection left. Raise max_connections or run fewer nodes.'
-        : 'PostgreSQL has no connection left for this user or database. Raise their connection limits, or max_connections.';
+        ? 'PostgreSQL has no connections left. Raise max_connections or run fewer nodes.'
+        : 'PostgreSQL has no connections left for this user or database. Raise their connection limits, or max_connections.';
     case '53200':
       return "PostgreSQL's memory is used up. Give the server more, or lower its settings of memory.";
     case '55000':
@@ -110,7 +110,7 @@ export function isStatementFault({ sqlState, message }: PostgresFault): boolean 
 /** The server says these before it knows the language of the client, so it says them in its own. */
 function describeRefusal({ message, routine }: PostgresFault): string {
   if (routine.startsWith('InitializeSessionUserId')) {
-    return 'PostgreSQL refused the sign-in: it has no user of the name in DATABASE_URL who may sign in. Create it: create role NAME login password …';
+    return 'PostgreSQL rejected the sign-in: it has no user with the name in DATABASE_URL who may sign in. Create it: create role NAME login password …';
   }
   const isPlain = /no encryption|SSL off/.test(message);
   if (isPlain) {
@@ -121,14 +121,14 @@ function describeRefusal({ message, routine }: PostgresFault): string {
   }
   return routine === 'ClientAuthentication'
     ? 'PostgreSQL refused the sign-in: its pg_hba.conf does not let this user into this database from this address. Add a line there, or sslmode=require to DATABASE_URL if it asks for TLS.'
-    : 'PostgreSQL refused the sign-in. Check the user and the password in DATABASE_URL.';
+    : 'PostgreSQL rejected the sign-in. Check the user and the password in DATABASE_URL.';
 }
 
 /** PgBouncer has one code for all. */
 function describePooler(message: string): string {
   if (/startup parameter/.test(message)) return POOLED_ADDRESS;
   if (/no more connections|max_client_conn|max_db_client|max_user_client/.test(message)) {
-    return 'The pooler before PostgreSQL has no connection left. Raise its max_client_conn or run fewer nodes.';
+    return 'The pooler before PostgreSQL has no connections left. Raise its max_client_conn or run fewer nodes.';
   }
   if (/query_wait_timeout|server_login_retry|server login|connect failed|no working server/.test(message)) {
     return 'The pooler before PostgreSQL gets no connection to the server. Check that the server runs, and the size of the pool.';
@@ -137,7 +137,7 @@ function describePooler(message: string): string {
 }
 
 export const POOLED_ADDRESS =
-  'DATABASE_URL leads to a pooler (PgBouncer), where notifications and locks of a session get lost. Name the PostgreSQL server itself there, and the pooler in DATABASE_POOL_URL.';
+  'DATABASE_URL points to a pooler (PgBouncer), where notifications and locks of a session get lost. Name the PostgreSQL server itself there, and the pooler in DATABASE_POOL_URL.';
 
 /**
  * The server's own words in brackets, where they are short and harmless; names of tables are not

@@ -168,7 +168,7 @@ export function createBucketMarker(access: Parameters<typeof openBucket>[0]): Bu
       return '';
     }
     const bytes = await answer.bytes();
-    if (!bytes.ok) throw resultsUnavailable(`the bucket broke off (${bytes.error.kind})`);
+    if (!bytes.ok) throw resultsUnavailable(`the bucket's response was cut off (${bytes.error.kind})`);
     return readName(Buffer.from(bytes.value).toString('utf8')) ?? '';
   }
 

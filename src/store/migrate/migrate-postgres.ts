@@ -90,7 +90,7 @@ async function checkRights(sql: SQL, migrates: boolean): Promise<void> {
   if (isReadOnly === true) throw refuse('PostgreSQL is read-only. DATABASE_URL must name the primary server.');
   if (schema === null) {
     throw refuse(
-      `The search_path of the user ${user} leads to no schema that it may use. Create the schema, or correct search_path.`,
+      `The search_path of the user ${user} contains no schema that it may use. Create the schema, or correct search_path.`,
     );
   }
   if (migrates && mayCreate !== true) {

@@ -127,7 +127,7 @@ async function currentSchema(sql: SQL): Promise<string> {
   const [row] = (await sql.unsafe('select current_schema(), current_user').values()) as unknown[][];
   if (typeof row?.[0] === 'string') return row[0];
   throw storeErrors.unavailable({
-    message: `The search_path of the user ${String(row?.[1])} leads to no schema that it may use. Create the schema, or correct search_path.`,
+    message: `The search_path of the user ${String(row?.[1])} contains no schema that it may use. Create the schema, or correct search_path.`,
   });
 }
 

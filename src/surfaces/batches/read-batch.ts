@@ -95,11 +95,11 @@ function readItem(
   if (!isObject(value)) throw invalid(`${at} must be an object.`, at);
   const { plugin, body, method, url, custom_id: name = `request-${position + 1}` } = value as JsonObject;
   if (typeof name !== 'string' || name === '' || name.length > MAX_NAME)
-    throw invalid(`${at}: custom_id must be a text of at most ${MAX_NAME} characters.`, at);
+    throw invalid(`${at}: custom_id must be a string of at most ${MAX_NAME} characters.`, at);
   if (method !== undefined && method !== 'POST') throw invalid(`${at}: method must be POST.`, at);
   if (!isObject(body)) throw invalid(`${at}: body must be an object.`, at);
   const { model } = body as JsonObject;
-  if (typeof model !== 'string' || model === '') throw invalid(`${at}: body.model must be a text.`, at);
+  if (typeof model !== 'string' || model === '') throw invalid(`${at}: body.model must be a string.`, at);
   const exceeded = createJsonScanner(ITEM).scan(Buffer.from(JSON.stringify(body)));
   if (exceeded === 'maxBytes') throw invalid(`${at}: body is larger than 1 MiB. Name files by their addresses.`, at);
   if (exceeded) {

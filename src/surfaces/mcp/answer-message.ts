@@ -45,7 +45,7 @@ export async function answerBody(
     message.map(async (each) => {
       const { id = null, method } = isObject(each) ? (each as JsonObject) : {};
       if (method === 'initialize')
-        return refusal(id, { code: CODES.invalid_request, message: 'initialize comes alone, not in a list.' });
+        return refusal(id, { code: CODES.invalid_request, message: 'Send initialize on its own, not in a list.' });
       return answerMessage(rooms, call, { message: each, version }).catch((error: unknown) =>
         refusal(id, { code: CODES.internal, message: call.describeFailure(error) }),
       );

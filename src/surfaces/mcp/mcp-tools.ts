@@ -235,7 +235,7 @@ async function show(rooms: McpServices, { caller, signal }: McpCall, { id, secon
 const describeLack = (lacks: ShownRelayTask['lacks'], id: string): string =>
   lacks === 'too_large'
     ? `Its images are too large for a message: GET /v1/tasks/${id} answers with them.`
-    : 'Its images are not kept any more.';
+    : 'Its images are no longer kept.';
 
 /** A relayed request with its images, which have no links: no plugin lists them as artifacts. */
 function describeRelayed({ task, images, lacks }: ShownRelayTask): ToolResult {

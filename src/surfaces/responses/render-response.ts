@@ -161,7 +161,7 @@ async function withArtifacts(
   if (base === undefined && listed.value.length > 0)
     return failure(
       'listArtifacts',
-      'no public address is configured for artifact links: set ServerAddress or TaskPublicAddress',
+      'no public address is set for artifact links: set ServerAddress or TaskPublicAddress',
     );
   if (listed.value.length === 0) return { ok: true, value: { ...context, artifacts: {} } };
   const linkTo = await deps.results.issueLinks(task, { base: base ?? '' });

@@ -141,7 +141,7 @@ export function listInputItems({ taskId, execution }: TaskRecord, page: ItemPage
   const input = execution.response?.input;
   if (input === undefined)
     throw fileErrors.request_not_kept({
-      message: 'The input of this response is not kept: it was too large, or is past its retention.',
+      message: 'The input of this response is not kept: it was too large, or was deleted after its retention period.',
     });
   const items = toItems(input).map((item, index): JsonObject => ({ id: `msg_${taskId}_input_${index}`, ...item }));
   const ordered = page.order === 'asc' ? items : items.toReversed();

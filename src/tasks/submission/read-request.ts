@@ -20,7 +20,7 @@ export function readModel(request: ClientRequest): string | undefined {
     (body.kind === 'form' || body.kind === 'multipart') &&
     ((body.fields.model?.length ?? 0) > 1 || (body.kind === 'multipart' && body.files.some(isModel)));
   if (isSeveral)
-    throw taskErrors.model_required({ message: 'The form must have model once, as a text.', param: 'model' });
+    throw taskErrors.model_required({ message: 'The form must have model once, as a string.', param: 'model' });
   const model = requestedModel(request);
   return model.trim() === '' ? undefined : model;
 }

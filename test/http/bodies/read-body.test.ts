@@ -54,7 +54,7 @@ describe('bad input gets a clear answer', () => {
       {},
       400,
       'VALIDATION_FAILED',
-      'The field "name" is missing: give a text of 2 to 5 characters.',
+      'The field "name" is missing. It must be a string of 2 to 5 characters.',
     ],
     [
       'an unknown field',
@@ -62,7 +62,7 @@ describe('bad input gets a clear answer', () => {
       {},
       400,
       'VALIDATION_FAILED',
-      'Unknown field "colour": remove it. Accepted here: name, count, tags, mode.',
+      'Unknown field "colour". Remove it. Accepted here: name, count, tags, mode.',
     ],
     [
       'a wrong type',
@@ -70,7 +70,7 @@ describe('bad input gets a clear answer', () => {
       {},
       400,
       'VALIDATION_FAILED',
-      'The field "name" must be a text of 2 to 5 characters.',
+      'The field "name" must be a string of 2 to 5 characters.',
     ],
     [
       'a number as text',
@@ -102,7 +102,7 @@ describe('bad input gets a clear answer', () => {
       {},
       400,
       'VALIDATION_FAILED',
-      'The field "name" must be a text of 2 to 5 characters.',
+      'The field "name" must be a string of 2 to 5 characters.',
     ],
     [
       'a wrong entry',
@@ -110,7 +110,7 @@ describe('bad input gets a clear answer', () => {
       {},
       400,
       'VALIDATION_FAILED',
-      'The field "tags.1" must be a text of at most 100 characters.',
+      'The field "tags.1" must be a string of at most 100 characters.',
     ],
     [
       'a list as text',

@@ -125,7 +125,7 @@ describe('what needs attention', () => {
         message: expect.stringMatching(/^Results have no links.*Set ServerAddress to the address/),
       },
     ]);
-    expect((await links()).json.message).toContain('root sets the option ServerAddress or TaskPublicAddress');
+    expect((await links()).json.message).toContain('Root sets ServerAddress or TaskPublicAddress');
 
     const headers = await panel.prove(tokens.root);
     const body = { key: 'ServerAddress', value: 'https://gate.example.org' };
@@ -202,7 +202,11 @@ test('prices that refuse or apply to nothing, channels nobody serves, models wit
   await send('/api/price', { model: 'nobody-has-it', expression: '2' }, 'PUT');
   await until('the change of the price was read', async () => (await items('price_refuses')).length > 0);
   expect(await items('price_refuses')).toEqual([
-    ['error', null, expect.stringMatching(/^The price demo\/demo-video uses undeclared billing variables: minutes/)],
+    [
+      'error',
+      null,
+      expect.stringMatching(/^The price of demo\/demo-video uses billing variables that are not declared: minutes/),
+    ],
   ]);
   expect(await send(`/api/channel/${made.id}`, { status: 2 }, 'PUT')).toMatchObject({ status: 2 });
   expect(await items('channel_unserved')).toEqual([]);

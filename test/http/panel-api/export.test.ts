@@ -246,12 +246,12 @@ describe('slow readers', () => {
   test('users who hold all places of users leave administrators theirs', () => {
     const begin = createLimit();
     const held = [10, 11, 12, 13].map((id) => begin(principal(id, 1), request));
-    expect(() => begin(principal(14, 1), request)).toThrow('You have an export running');
+    expect(() => begin(principal(14, 1), request)).toThrow('You already have an export running');
     begin(principal(1, 100), request).end();
     held[0]?.end();
     held[0]?.end();
     begin(principal(14, 1), request);
-    expect(() => begin(principal(15, 1), request)).toThrow('You have an export running');
+    expect(() => begin(principal(15, 1), request)).toThrow('You already have an export running');
   });
 
   test('stolen session: a document breaks off once the access ends, and gives its place back', async () => {

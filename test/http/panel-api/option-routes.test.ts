@@ -126,13 +126,13 @@ describe('a change', () => {
       'either',
     ],
     ['no changes', { options: [] }, 'options', 'must be a list of 1 to 200 entries'],
-    ['a number instead of a text', { key: 'SMTPPort', value: 25 }, 'value', 'must be a text'],
+    ['a number instead of a text', { key: 'SMTPPort', value: 25 }, 'value', 'must be a string'],
     ['an unknown field', { key: 'SystemName', value: 'x', more: 1 }, 'more', 'Unknown field "more"'],
     [
       'what is not ready',
       { key: 'GitHubOAuthEnabled', value: 'true' },
       'value',
-      'Set GitHubClientId and GitHubClientSecret before GitHubOAuthEnabled is switched on.',
+      'Set GitHubClientId and GitHubClientSecret before you turn on GitHubOAuthEnabled.',
     ],
     [
       'passwords off for a root without another sign-in method',
@@ -330,7 +330,7 @@ describe('a trial', () => {
       expect((await put({ options })).status).toBe(200);
 
       const nowhere = await attempt({ what: 'smtp' });
-      expect(nowhere.json.data.steps[0].message).toContain('Give an address for the test mail');
+      expect(nowhere.json.data.steps[0].message).toContain('Enter an address for the test email');
       expect((await attempt({ what: 'smtp', to: 'nobody' })).json.code).toBe('VALIDATION_FAILED');
 
       const sent = await attempt({ what: 'smtp', to: 'you@example.org' });

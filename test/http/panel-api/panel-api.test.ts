@@ -114,7 +114,7 @@ describe('sign-in', () => {
     expect([answer.status, answer.json.code, answer.json.message]).toEqual([
       401,
       'AUTH_INVALID_CREDENTIALS',
-      'The user name or the password is wrong.',
+      'The username or password is wrong.',
     ]);
     expect(answer.headers.getSetCookie()).toEqual([]);
   });

@@ -333,7 +333,7 @@ describe('accounts', () => {
     expect(rows).toEqual([
       ['adjust', -50, 900, '', null],
       ['refund', 250, 950, 'Invoice 7', null],
-      ['grant', 700, 700, 'new account', null],
+      ['grant', 700, 700, 'New account', null],
     ]);
     expect(own.text).not.toMatch(/subtract|add 2/);
     expect(own.json.data.sums).toBeNull();

@@ -602,7 +602,10 @@ describe('links', () => {
       'artifact_access_limited',
       '60',
     ]);
-    expect(limited.json.error).toMatchObject({ type: 'rate_limit_error', message: 'Artifact access limit exceeded.' });
+    expect(limited.json.error).toMatchObject({
+      type: 'rate_limit_error',
+      message: 'Too many downloads at once. Try again later.',
+    });
     expect((await guess('2001:db9::1')).status).toBe(404);
     expect((await world.get(video, { address: '2001:db8::1' })).status).toBe(200);
   });

@@ -174,7 +174,7 @@ describe('parseSubmitError', () => {
       'content policy, with words of the gateway where the plugin has none',
       refusal(403, { class: 'content_policy' }),
       400,
-      { message: 'The vendor refused the content of the request.', code: 'content_policy_violation' },
+      { message: 'The vendor rejected the content of the request.', code: 'content_policy_violation' },
       0,
     ],
     [

@@ -146,12 +146,16 @@ for (const dialect of RULE_DATABASES) {
       const throws = { throw: 'the decoder ran' };
       type Row = [name: string, body: BodyInit | undefined, message: string];
       test.each<Row>([
-        ['missing', JSON.stringify(throws), 'model is required and must be a text.'],
-        ['no text', JSON.stringify({ ...throws, model: 1 }), 'model is required and must be a text.'],
+        ['missing', JSON.stringify(throws), 'model is required and must be a string.'],
+        ['no text', JSON.stringify({ ...throws, model: 1 }), 'model is required and must be a string.'],
         ['unlisted', JSON.stringify({ ...throws, model: 'acme-2' }), 'The model "acme-2" is not served on this route.'],
-        ['in a list', JSON.stringify([{ model: 'acme-1' }]), 'model is required and must be a text.'],
-        ['without a body', undefined, 'model is required and must be a text.'],
-        ['twice in a form', new URLSearchParams('model=acme-1&model=acme-2'), 'model is required and must be a text.'],
+        ['in a list', JSON.stringify([{ model: 'acme-1' }]), 'model is required and must be a string.'],
+        ['without a body', undefined, 'model is required and must be a string.'],
+        [
+          'twice in a form',
+          new URLSearchParams('model=acme-1&model=acme-2'),
+          'model is required and must be a string.',
+        ],
       ])('%s', async (_name, body, message) => {
         const json: Record<string, string> = typeof body === 'string' ? { 'content-type': 'application/json' } : {};
         const init = body === undefined ? {} : { body };
@@ -165,7 +169,7 @@ for (const dialect of RULE_DATABASES) {
         const form = { authorization: `Bearer ${at.key}` };
         const body = new URLSearchParams({ model: 'acme-1', directive });
         const response = await fetch(`${at.url}/acme/narrow`, { method: 'POST', headers: form, body });
-        expect(vendorError(await response.json()).message).toBe('The model "acme-2" is not served by this plugin.');
+        expect(vendorError(await response.json()).message).toBe('The plugin does not serve the model "acme-2".');
         expect((await at.send('/acme/narrow', { model: 'acme-1' })).status).toBe(200);
       });
     });
@@ -233,7 +237,7 @@ for (const dialect of RULE_DATABASES) {
         const large = (await at.submit({ kind: 'submit', model: 'acme-1', requestBody: { large: true } })).id;
         const ids = (count: number) => submitBody({ kind: 'query', taskIds: Array(count).fill(large) });
         const { status, body } = await at.send('/acme/any', ids(20));
-        expect([status, vendorError(body).message]).toEqual([400, expect.stringContaining('ask for fewer at once')]);
+        expect([status, vendorError(body).message]).toEqual([400, expect.stringContaining('Ask for fewer at once')]);
         expect((await at.send('/acme/any', ids(2))).status).toBe(200);
       });
 
@@ -314,7 +318,11 @@ for (const dialect of RULE_DATABASES) {
           'the vendor refuses',
           () => at.send('/acme/submit', vendorSays({ answer: 422 })),
           400,
-          { code: 'invalid_request', message: 'The vendor answered 422: the vendor says no', retryable: false },
+          {
+            code: 'invalid_request',
+            message: 'The vendor responded with HTTP 422: "the vendor says no"',
+            retryable: false,
+          },
         ],
         [
           'the vendor is busy',

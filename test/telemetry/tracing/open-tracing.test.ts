@@ -62,15 +62,15 @@ test('what is said of traces alone outranks what is said of all signals', () => 
 test.each<[string, Record<string, string>]>([
   ['', { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }],
   [
-    'OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf: traces are sent as http/json instead',
+    'OTEL_EXPORTER_OTLP_PROTOCOL is http/protobuf, but traces are sent as http/json.',
     { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' },
   ],
   [
-    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc: traces are sent as http/json instead; name the collector's address for HTTP, usually with port 4318",
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is grpc, but traces are sent as http/json. Enter the collector's address for HTTP, usually with port 4318.",
     { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc' },
   ],
   [
-    'OTEL_EXPORTER_OTLP_PROTOCOL: read "thrift"; allowed: http/json, http/protobuf, grpc; http/json is used instead',
+    'OTEL_EXPORTER_OTLP_PROTOCOL is "thrift", which isn\'t allowed. http/json is used instead. Allowed: http/json, http/protobuf, grpc',
     { OTEL_EXPORTER_OTLP_PROTOCOL: 'thrift' },
   ],
 ])('the start warns %p with %p', (warning, environment) => {

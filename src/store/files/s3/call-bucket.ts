@@ -163,7 +163,7 @@ export function expectAnswer(answered: Result<BucketAnswer, BucketFault>, refuse
 export async function readList(bucket: Bucket, query: Record<string, string>, refuse: Refuse): Promise<XmlElement> {
   const text = await expectAnswer(await bucket.call({ method: 'GET', query }), refuse).text();
   const page = text.ok ? readXml(text.value) : undefined;
-  if (!page || page.name === 'Error') throw refuse('the bucket answers a list with something else');
+  if (!page || page.name === 'Error') throw refuse('the bucket returned an invalid file list');
   return page;
 }
 

@@ -75,12 +75,12 @@ export function createS3Files(options: S3FilesOptions): FileStore {
       const answer = expectAnswer(found, resultsUnavailable);
       if (span && answer.status !== 206) {
         answer.discard();
-        throw resultsUnavailable('the bucket ignores ranges');
+        throw resultsUnavailable('the bucket ignores byte ranges');
       }
       const length = Number(answer.headers['content-length']?.[0] ?? Number.POSITIVE_INFINITY);
       if (length > WHOLE_BYTES) return answer.stream();
       const bytes = await answer.bytes();
-      if (!bytes.ok) throw resultsUnavailable(`the bucket broke off (${bytes.error.kind})`);
+      if (!bytes.ok) throw resultsUnavailable(`the bucket's response was cut off (${bytes.error.kind})`);
       return new Blob([Uint8Array.from(bytes.value)]);
     },
 
