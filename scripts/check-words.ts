@@ -63,7 +63,7 @@ const forbidden: readonly { pattern: RegExp; use: string }[] = [
 
 /** What reads as translated in texts that people read, and how a native writer says it. */
 const stilted: readonly { pattern: RegExp; use: string }[] = [
-  { pattern: /\bbuys? (?:it|them) twice/i, use: 'may charge you twice' },
+  { pattern: /\b(?:buys?|buying|bought)\b[\w ]{0,20} twice\b/i, use: 'may charge you twice' },
   { pattern: /\bwithin a day\b/i, use: 'in the last 24 hours' },
   { pattern: /\bper piece\b/i, use: 'number of' },
   { pattern: /(?<!\.)\bkilled\b/i, use: 'stopped, terminated' },
@@ -72,7 +72,23 @@ const stilted: readonly { pattern: RegExp; use: string }[] = [
   { pattern: /\bturn(?:s|ed)? away\b|\bgives? out\b|\bgave out\b/i, use: 'reject; issue' },
   { pattern: /\bby (?:itself|themselves)\b/i, use: 'automatically' },
   { pattern: /\bOpenAI shapes?\b/i, use: 'OpenAI-compatible responses' },
-  { pattern: /\b[Ll]inks? (?:[\w ]+ )?leads? to\b/, use: 'point to' },
+  { pattern: /\bleads? to\b/i, use: 'point to, resolve to' },
+  { pattern: /\bcannot be \w+ like this\b/i, use: 'is not valid' },
+  { pattern: /\bas (?:you|it|they) may\b/i, use: 'has reached the limit' },
+  { pattern: /\bat most .{1,40} (?:are|is) accepted\b/i, use: 'the limit is' },
+  { pattern: /\btogether (?:larger|too large|too long)\b|\btoo (?:large|long) together\b/i, use: 'in total' },
+  { pattern: /\bin all(?=[.,;:)'"]| \()/i, use: 'in total' },
+  { pattern: /\b(?:be|as|give) a text\b/i, use: 'a string' },
+  { pattern: /\bends? TLS\b/i, use: 'terminate' },
+  { pattern: /\bdoes not know\b/i, use: 'can’t find, doesn’t recognize' },
+  { pattern: /\b(?:is|are) resting\b/i, use: 'paused' },
+  { pattern: /\bout of order\b/i, use: 'isn’t working' },
+  { pattern: /\bis asked for\b/i, use: 'resolves, requests' },
+  { pattern: /\b(?:broke|breaks) off\b/i, use: 'was cut off' },
+  { pattern: /\bany more\b/i, use: 'no longer' },
+  { pattern: /\bare spent or\b/i, use: 'has been spent' },
+  { pattern: /\banswered (?:HTTP|with status|\$?\{+status)/i, use: 'responded with HTTP' },
+  { pattern: /\b(?:songs?|music|images?|recording) of \d/i, use: '3-minute song, 2048x2048 image' },
   { pattern: /\bsummary: ['"`](?:The|Your|Whether|What|Who|Where|Why|How)\b/, use: 'a verb: List, Get, Check' },
 ];
 
@@ -81,9 +97,10 @@ const readers: readonly { file: RegExp; line?: RegExp }[] = [
   { file: /^src\/panel\/i18n\/en\.json$/ },
   { file: /^src\/kernel\/reasons\// },
   { file: /^src\/auth\/mail\/words\/english\.ts$/ },
-  { file: /^src\/\w+\/errors\.ts$/ },
-  { file: /^src\/plugins\/factory\/.*\.js$/, line: /\ben: |\blabel: |localized`/ },
-  { file: /^src\/http\//, line: /\b(?:summary|description):|^\s+['"`]/ },
+  { file: /^src\/(?:\w+\/)+errors\.ts$/ },
+  { file: /^src\/plugins\/factory\/.*\.js$/, line: /\ben: |\blabel: |localized`|new Error\(/ },
+  { file: /^src\/http\//, line: /\b(?:summary|description|message):|^\s+['"`]/ },
+  { file: /^src\/(?:surfaces|relay|tasks|vendors|results)\//, line: /\bmessage: ?['"`]|^\s+(?:[?:] )?['"`]/ },
 ];
 
 /**

@@ -57,6 +57,10 @@ test.each([
   ['a plugin', { 'src/plugins/factory/a.js': "description: { en: 'Songs, per piece' }" }],
   ['the API', { 'src/http/a.ts': "detail: { summary: 'Whether the process answers' }" }],
   ['an error', { 'src/kernel/reasons/a.ts': "'a.b': 'the process was killed'" }],
+  ['an error of a folder', { 'src/a/b/errors.ts': "a: ['invalid', 'The video cannot be requested like this.']" }],
+  ['a surface', { 'src/surfaces/a.ts': "throw refuse({ message: 'input must be a text.' })" }],
+  ['a relay', { 'src/relay/a.ts': "    'The object leads to another vendor.'" }],
+  ['a plugin that refuses', { 'src/plugins/factory/a.js': "throw new Error('prompt must be a text.')" }],
 ])('words that read as translated are refused in texts of %s', (_, files) => {
   expect(checkWords(tree(files as Record<string, string>))).toEqual([expect.stringContaining('reads as translated')]);
 });
