@@ -274,7 +274,7 @@ describe('keys with a fallback', () => {
     for (const bad of ['0', '-5', 'abc', '1.5']) {
       const { config, warnings } = valid({ [env]: bad });
       expect(config[name]).toBe(fallback);
-      expect(warnings).toContainEqual(expect.stringContaining(`${env}: read "${bad}"`));
+      expect(warnings).toContainEqual(expect.stringContaining(`${env} is "${bad}", which isn't allowed`));
     }
   });
 
@@ -286,7 +286,7 @@ describe('keys with a fallback', () => {
     for (const bad of ['14', '-1', 'abc', '15.5', '43201']) {
       const { config, warnings } = valid({ [env]: bad });
       expect(config.sessionIdleMinutes).toBe(0);
-      expect(warnings).toContainEqual(expect.stringContaining(`${env}: read "${bad}"`));
+      expect(warnings).toContainEqual(expect.stringContaining(`${env} is "${bad}", which isn't allowed`));
     }
   });
 

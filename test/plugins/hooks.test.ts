@@ -244,7 +244,7 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
   [
     'an unknown file part',
     { url, bodyType: 'multipart', parts: [{ name: 'f', fileRef: 'request_file:x' }] },
-    bad('The plugin refers to a file "request_file:x" that the request does not have.'),
+    bad('unknown file reference "request_file:x"'),
   ],
   [
     'a part without value',
@@ -254,7 +254,7 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
   [
     'a placeholder of an unknown file',
     { url, body: { __fileRef: 'request_file:x', encoding: 'base64' } },
-    bad('The plugin refers to a file "request_file:x" that the request does not have.'),
+    bad('unknown file reference "request_file:x"'),
   ],
   [
     'a placeholder with more',

@@ -73,7 +73,7 @@ test('webhook: what is missing, an address that may not be called, and what the 
   receiver = { delivered: false, delivery: answer(0, 'timeout') };
   expect(last(await attempt('webhook', set))).toEqual([false, 'send', 'The receiver did not respond (timeout).']);
   receiver = { delivered: false, delivery: answer(500) };
-  expect(last(await attempt('webhook', set))[2]).toContain('answered 500 after 12 ms');
+  expect(last(await attempt('webhook', set))[2]).toContain('responded with HTTP 500 after 12 ms');
   receiver = { delivered: true, delivery: answer(204) };
   expect(last(await attempt('webhook', set))).toEqual([
     true,
@@ -91,7 +91,7 @@ describe('smtp', () => {
       'settings',
       'Set SMTPToken first.',
     ]);
-    expect(last(await attempt('smtp', set))).toEqual([false, 'settings', expect.stringContaining('Give an address')]);
+    expect(last(await attempt('smtp', set))).toEqual([false, 'settings', expect.stringContaining('Enter an address')]);
   });
   test('returns the steps of the test mail', async () => {
     const { ok, steps } = await attempt('smtp', set, 'a@example.org');

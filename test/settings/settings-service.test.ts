@@ -217,7 +217,7 @@ describeEachStore(
       await put(after.service, { GitHubClientId: 'other', SystemName: 'Ours' });
       await put(after.service, { GitHubOAuthEnabled: 'false' });
       const [message] = await refused(after.service, { GitHubOAuthEnabled: 'true' });
-      expect(message).toContain('no CRYPTO_SECRET decrypts the stored GitHubClientSecret: enter it again');
+      expect(message).toContain('No CRYPTO_SECRET decrypts the stored GitHubClientSecret: enter it again');
       expect(await put(after.service, { GitHubClientSecret: 'replaced', GitHubOAuthEnabled: 'true' })).toEqual([
         { key: 'GitHubClientSecret', before: 'unreadable', after: 'set' },
         { key: 'GitHubOAuthEnabled', before: 'false', after: 'true' },

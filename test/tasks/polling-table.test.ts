@@ -445,7 +445,7 @@ const describeTable = (opened: () => OpenedStore) => {
       const names = ['one', 'two', 'poison'];
       const sent = await Promise.all(names.map(batched));
       const bad = await ended(store, sent[2]?.taskId ?? '');
-      expect(bad).toMatchObject({ status: 'FAILURE', failReason: expect.stringContaining('not_found (HTTP 410)') });
+      expect(bad).toMatchObject({ status: 'FAILURE', failReason: expect.stringContaining('not_found, HTTP 410') });
       expect(bad.polls).toBe(MAX_FAILURES);
       expect(vendor.batches.filter((ids) => ids.includes('poison')).at(-1)).toEqual(['poison']);
       vendor.answerBatches((ids) => Response.json({ says: ids.map((taskId) => ({ taskId, status: 'SUCCESS' })) }));

@@ -116,7 +116,7 @@ describe('placeholders become file contents', () => {
 
 describe('refused placeholders', () => {
   const rows: [name: string, body: Json, cap: number, says: string][] = [
-    ['an unknown file', { ...IMAGE, __fileRef: 'request_file:nope' }, 100, 'unknown file reference'],
+    ['an unknown file', { ...IMAGE, __fileRef: 'request_file:nope' }, 100, 'refers to a file "request_file:nope"'],
     ['a reference that is empty', { ...IMAGE, __fileRef: '' }, 100, '__fileRef must be a string'],
     ['a reference that is not text', { ...IMAGE, __fileRef: 7 }, 100, '__fileRef must be a string'],
     ['no encoding', { __fileRef: 'request_file:image' }, 100, 'encoding must be'],
@@ -133,8 +133,8 @@ describe('refused placeholders', () => {
     ['a file above its own cap', { ...IMAGE, maxBytes: 5 }, 100, 'larger than 5 bytes'],
     ['a file above the cap of the gateway', IMAGE, 5, 'larger than 5 bytes'],
     ['an own cap cannot lift that of the gateway', { ...IMAGE, maxBytes: 50 }, 5, 'larger than 5 bytes'],
-    ['all files together', [IMAGE, { ...IMAGE, __fileRef: 'request_file:plain' }], 8, 'together larger than 8 bytes'],
-    ['one file twice counts twice', [IMAGE, IMAGE], 11, 'together larger than 11 bytes'],
+    ['all files together', [IMAGE, { ...IMAGE, __fileRef: 'request_file:plain' }], 8, 'larger than 8 bytes in total'],
+    ['one file twice counts twice', [IMAGE, IMAGE], 11, 'larger than 11 bytes in total'],
   ];
   test.each(rows)('%s', (_name, body, cap, says) => {
     const inlined = inlineFiles({ deep: [body] }, files, cap);

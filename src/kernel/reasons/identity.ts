@@ -7,7 +7,7 @@ export const identityReasons = {
   'oidc.unusable': 'The discovery document has an invalid {{name}}.',
   'oidc.lacks': 'The discovery document lacks an address ({{name}}).',
   'oidc.no_keys': 'No signature keys found. The provider responded with HTTP {{status}}.',
-  'oidc.keys': 'Signature keys: {{number}}',
+  'oidc.keys': 'Signature keys: {{number}}.',
   'oidc.client_refused': 'The provider rejects the client ID and secret.',
   'oidc.token': 'The token endpoint responded unexpectedly ({{words}}).',
   'oidc.client': 'The provider accepts the client ID and secret.',
