@@ -160,7 +160,7 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
       'The user reader may not create tables in the schema public. Grant it: grant create on schema "public" to "reader".',
     );
     expect(await dryRun(at('searcher', { database: 'empty' }))).toMatch(
-      /search_path of the user searcher leads to no schema/,
+      /search_path of the user searcher contains no schema/,
     );
     await run('alter role reader set default_transaction_read_only = on');
     expect(await dryRun(at('reader', { database: 'empty' }))).toMatch(/read-only\. DATABASE_URL must name the primary/);
@@ -180,11 +180,11 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
   });
 
   test.each([
-    ['refuses settings of a session', [], /leads to a pooler \(PgBouncer\)/],
+    ['refuses settings of a session', [], /points to a pooler \(PgBouncer\)/],
     [
       'drops settings of a session',
       ['ignore_startup_parameters=statement_timeout,idle_in_transaction_session_timeout'],
-      /leads to a pooler \(PgBouncer\)/,
+      /points to a pooler \(PgBouncer\)/,
     ],
   ])('DATABASE_URL names a pooler that %s', async (_, poolerSettings, sentence) => {
     const plain = await startOwnPostgres();
