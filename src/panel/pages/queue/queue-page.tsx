@@ -222,7 +222,8 @@ function Actions({ task }: { task: QueuedTask }) {
   };
   return (
     <div className={classes.actions}>
-      <Menu position="bottom-end">
+      {/* The row below would cover it. */}
+      <Menu position="bottom-end" withinPortal>
         <Menu.Target>
           <ActionIcon
             variant="subtle"
