@@ -150,7 +150,7 @@ const describeInputs = (opened: () => OpenedStore) => {
       },
     };
     for (const [files, said] of [
-      [full, 'no room'],
+      [full, 'storage was full'],
       [broken, 'not available'],
     ] as const) {
       const node = await startEngine(store, sandbox, { files });
