@@ -9,7 +9,7 @@
  *   `nodes/` also takes nodes out of service, but not two at a time, nor the last (`drain` in
  *   `store/repositories/gateway/nodes.ts`).
  * - `backup/`, `upgrade/`, `system-service/`, `certificates/`: what their names say. What a
- *   restored database forgets: `store/repositories/gateway/end-past.ts`.
+ *   restored database forgets: `store/repositories/gateway/invalidate-restored-state.ts`.
  * - `retention/`: the removal of old tasks, prompts, log lines and erased users.
  * - `watches/`: loops that notice trouble and tell administrators or users. Who is warned of a low
  *   balance, and when again: `store/repositories/money/balance-alerts.ts`.

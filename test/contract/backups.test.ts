@@ -96,8 +96,8 @@ describeEachStore(
         },
         MINUTE_MS,
       );
-      expect(await store.backups.endPast(1000)).toEqual({ submissions: 1, webhooks: 1, sessions: 1 });
-      expect(await store.backups.endPast(1000)).toEqual({ submissions: 0, webhooks: 0, sessions: 0 });
+      expect(await store.backups.invalidateState(1000)).toEqual({ submissions: 1, webhooks: 1, sessions: 1 });
+      expect(await store.backups.invalidateState(1000)).toEqual({ submissions: 0, webhooks: 0, sessions: 0 });
       const claimed = await store.tasks.claimInterrupted({ owner: 'new', limit: 5, leaseForMs: MINUTE_MS });
       expect(claimed.map(({ taskId }) => taskId)).toEqual([open.taskId]);
       expect(await store.webhooks.depth()).toMatchObject({ pending: 0 });
@@ -110,7 +110,7 @@ describeEachStore(
       const waits = { channelId: 0, phase: 'waiting' as const, leaseOwner: null, leaseForMs: 0 };
       const { taskId } = await store.tasks.insert(newTask(waits));
       await store.waiting.put([{ ...NEW_WAITING, taskId }]);
-      await store.backups.endPast(1000);
+      await store.backups.invalidateState(1000);
       const { class: name } = NEW_WAITING.class;
       expect(await store.waiting.heads({ class: name, priority: 0, nodes: [''], limit: 9 })).toEqual([]);
       expect(await store.waiting.age(9)).toMatchObject([{ taskId, node: RESTORED_NODE }]);

@@ -288,7 +288,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   waiting:
     'put heads fallingBack keepModel take count putBack putSent wake untilDue age leftBehind findLost classes countByUser requestCancel sweep running parked unparked parkedHeads release',
   queueView: 'find next list totals durations running moveToFront',
-  backups: 'begin renew schemas end latest latestDone deleteOld measure endPast',
+  backups: 'begin renew schemas end latest latestDone deleteOld measure invalidateState',
   sealed: 'page replace',
   clock: 'latestWriteAt moveDeadlines nowMs',
   balanceAlerts: 'byUser choose setSecret setFirstSecret findLow claim forget',

@@ -350,7 +350,7 @@ describeEachStore(
         const caller = await addCaller(store);
         const { batch } = await create(engine, caller, { requests: [video('a'), video('b')] });
         await store.batches.begin({ batchId: batch.id, position: 0 }, Math.floor(Date.now() / 1000));
-        await store.backups.endPast(Math.floor(Date.now() / 1000));
+        await store.backups.invalidateState(Math.floor(Date.now() / 1000));
         engine.batches.start(countNothing);
         const end = await ended(engine, caller, batch.id);
         expect(end.items.map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);

@@ -56,11 +56,13 @@ export async function restoreBackup(
   if (manifest.database.kind === 'sqlite') return restoreAcross(deps, manifest, secrets);
   const { restorePostgres } = await import('./restore-postgres.ts');
   const { path: dataDir } = prepareDataDir(config.dataDir);
-  const { past, foreign, resumed } = await restorePostgres(deps, manifest, (store) => endPast(deps, store, manifest));
+  const { invalidated, end, foreign, resumed } = await restorePostgres(deps, manifest, (store) =>
+    invalidateState(deps, store, manifest),
+  );
   const results = await restoreResults(deps, manifest, resumed);
   const notes = [...noteForeign(foreign), ...results.notes, ...noteSecrets(deps, dataDir, secrets)];
-  await past.end();
-  return { ...past.ended, ...results, notes };
+  await end();
+  return { ...invalidated, ...results, notes };
 }
 
 /** In the data directory, with its id: where a SQLite backup stands until it is in PostgreSQL. */
@@ -116,11 +118,11 @@ async function restoreSqlite(
     const { folder, resumed } = beginSqliteRestore(dataDir);
     await unpackDatabase(deps.location, manifest, join(folder, 'taskgate.db'));
     const foreign = removeForeignSchema(folder);
-    const past = await withCheckedCopy(deps, folder, async (store, counts) => {
+    const invalidated = await withCheckedCopy(deps, folder, async (store, counts) => {
       if (!sameCounts(counts, manifest.counts)) {
         throw new OperatorError(`the backup ${manifest.id} does not hold what its manifest says`);
       }
-      return endPast(deps, store, manifest);
+      return invalidateState(deps, store, manifest);
     });
     requireOwnSchema(folder);
     const results = await restoreResults(deps, manifest, resumed);
@@ -132,19 +134,23 @@ async function restoreSqlite(
     const notes = [...noteForeign(foreign), ...results.notes, ...forSecrets];
     deps.signal.throwIfAborted();
     await endSqliteRestore(dataDir, files);
-    return { ...past, ...results, notes };
+    return { ...invalidated, ...results, notes };
   } finally {
     unlock();
   }
 }
 
 /**
- * Ends everything in the restored database that would still act for the past:
- * `store/repositories/gateway/end-past.ts` says what.
+ * Ends what the restored database would do once more, such as sending a task again:
+ * `store/repositories/gateway/invalidate-restored-state.ts` says what.
  */
-async function endPast({ clock }: BackupDeps, store: Store, { id, created_at }: Manifest): Promise<InvalidatedState> {
+async function invalidateState(
+  { clock }: BackupDeps,
+  store: Store,
+  { id, created_at }: Manifest,
+): Promise<InvalidatedState> {
   const now = clock.unix();
-  const ended = await store.backups.endPast(now);
+  const ended = await store.backups.invalidateState(now);
   await renewInstallation(store);
   await store.logs.addAudit({
     userId: null,

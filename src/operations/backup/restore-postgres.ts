@@ -13,11 +13,9 @@ import { openPart, requirePart } from './read-parts.ts';
 import type { BackupDeps, Manifest } from './types.ts';
 
 export type RestoredPostgres = {
-  past: {
-    ended: InvalidatedState;
-    /** Until then no gateway starts on the database. */
-    end(): Promise<void>;
-  };
+  invalidated: InvalidatedState;
+  /** Ends the restore. Until then no gateway starts on the database. */
+  end(): Promise<void>;
   /** What was left out, by name: it runs on its own, and does not belong to taskgate. */
   foreign: string[];
   /** An earlier run was interrupted. */
@@ -25,13 +23,13 @@ export type RestoredPostgres = {
 };
 
 /**
- * Loads the dump into an empty database in one transaction, migrates it and runs `endPast` there.
- * A table marks the database until `end`, so that an interrupted run can be repeated.
+ * Loads the dump into an empty database in one transaction, migrates it and runs `invalidateState`
+ * there. A table marks the database until `end`, so that an interrupted run can be repeated.
  */
 export async function restorePostgres(
   deps: BackupDeps,
   manifest: Manifest,
-  endPast: (store: Store) => Promise<InvalidatedState>,
+  invalidateState: (store: Store) => Promise<InvalidatedState>,
 ): Promise<RestoredPostgres> {
   const { config, clock, location } = deps;
   const { databaseUrl } = config;
@@ -65,8 +63,8 @@ export async function restorePostgres(
       throw new OperatorError(`the backup ${id} does not hold what its manifest says`);
     }
     await requireConsistent(store);
-    const ended = await endPast(store);
-    return { past: { ended, end: () => endPostgresRestore(databaseUrl) }, foreign, resumed };
+    const invalidated = await invalidateState(store);
+    return { invalidated, end: () => endPostgresRestore(databaseUrl), foreign, resumed };
   } finally {
     await store.close();
   }

@@ -40,7 +40,7 @@ export type DatabaseCounts = {
   ledgerSum: string;
 };
 
-/** What the end of the past has changed, in rows. */
+/** How many rows were invalidated. */
 export type InvalidatedState = { submissions: number; webhooks: number; sessions: number };
 
 export interface BackupStore {
@@ -84,8 +84,8 @@ export interface BackupStore {
    * Makes a restored database safe to start on. Ends the leases of submissions, so that a start
    * ends and refunds these, and of polls, so that running tasks are polled at once. Gives up
    * undelivered webhooks. Revokes every session and ends every sign-in flow. Forgets nodes and runs
-   * of backups. The statements: `repositories/gateway/end-past.ts`. Call it in a transaction; a
-   * second call changes nothing more.
+   * of backups. The statements: `repositories/gateway/invalidate-restored-state.ts`. Call it in a
+   * transaction; a second call changes nothing more.
    */
-  endPast(at: number): Promise<InvalidatedState>;
+  invalidateState(at: number): Promise<InvalidatedState>;
 }

@@ -16,7 +16,7 @@ import { isObject, isoTime, parseJson } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { pendingMigrations } from '../migrate/pending-migrations.ts';
 import { ORPHANS_STAY, ORPHANS_STAY_SECONDS } from '../ports/index.ts';
-import { endPastStatements } from '../repositories/gateway/end-past.ts';
+import { invalidationStatements } from '../repositories/gateway/invalidate-restored-state.ts';
 import { newMark, readMark } from '../sqlite/database-mark.ts';
 import { flushFile, flushFolder, writeFlushed } from '../sqlite/flush.ts';
 import { lockBackups, lockDataDir, requireFreeDataDir } from '../sqlite/lock-data-dir.ts';
@@ -134,7 +134,7 @@ function prepareCopy(dataDir: string, file: string, now: number): number {
     requireOwnHistory(copy, file);
     // An earlier version has fewer tables.
     const hasTable = copy.query("select 1 from sqlite_master where type = 'table' and name = ?");
-    for (const [table, text] of Object.entries(endPastStatements(now)))
+    for (const [table, text] of Object.entries(invalidationStatements(now)))
       if (hasTable.values(table).length > 0) copy.run(text);
     const stays = 'insert into options (key, value) values (?1, ?2) on conflict (key) do update set value = ?2';
     copy.query(stays).run(ORPHANS_STAY, String(now + ORPHANS_STAY_SECONDS));

@@ -4,7 +4,7 @@ import { FOLDER_OPTION } from '../../files/guard-folder.ts';
 import { BACKUP_CLOCK_SECONDS, type BackupRun, type BackupStore } from '../../ports/index.ts';
 import { atomic, type Context, decodeSentence, encodeSentence, isOverIn } from '../context.ts';
 import { RUNNING } from '../tasks/claim-tasks.ts';
-import { endPastStatements } from './end-past.ts';
+import { invalidationStatements } from './invalidate-restored-state.ts';
 
 const LOCK = 'backups';
 const DIED = sentence('backup.died');
@@ -147,7 +147,7 @@ export function createBackupStore(context: Context): BackupStore {
       };
     },
 
-    ...createPastEnding(context),
+    ...createStateInvalidation(context),
   };
 }
 
@@ -155,9 +155,9 @@ export function createBackupStore(context: Context): BackupStore {
  * What a restored database must forget. Each statement is conditional, so that a second run, after
  * one that was killed, changes nothing more.
  */
-function createPastEnding({ statement }: Context): Pick<BackupStore, 'endPast'> {
+function createStateInvalidation({ statement }: Context): Pick<BackupStore, 'invalidateState'> {
   return {
-    endPast: atomic(async (at) => {
+    invalidateState: atomic(async (at) => {
       // A process of the past may still be submitting: its lease's number no longer fits.
       const submissions = await statement(sql`update tasks set lease_owner = null, lease_until = 0,
         lease_seq = lease_seq + 1 where status = 'NOT_START' and lease_until > 0 returning id`);
@@ -167,7 +167,7 @@ function createPastEnding({ statement }: Context): Pick<BackupStore, 'endPast'> 
       await statement(sql`update kept_results set lease_owner = null, lease_until = 0, lease_seq = lease_seq + 1
         where lease_owner is not null`);
       const ended: Record<string, number> = {};
-      for (const [table, text] of Object.entries(endPastStatements(at)))
+      for (const [table, text] of Object.entries(invalidationStatements(at)))
         ended[table] = (await statement(sql.raw(text))).length;
       // The restored gateway has another folder of results, which its first use marks.
       await statement(sql`delete from options where key = ${FOLDER_OPTION}`);

@@ -1,14 +1,14 @@
 import { RESTORED_NODE } from '../../ports/index.ts';
 
-/** Why a webhook of the past was given up, in its list of attempts. */
+/** Why the restore gave a webhook up, in its list of attempts. */
 const NOT_SENT = 'not sent: the database was restored from a backup';
 
 /**
- * Statements that end what a database from the past would do once more: order, deliver, and admit
+ * Statements that end what a restored database would do once more: order, deliver, and admit
  * whom it had admitted. Each statement has the name of the table that it needs. Run them in this
  * order; a second run changes nothing more. `at`: Unix seconds.
  */
-export const endPastStatements = (at: number) => ({
+export const invalidationStatements = (at: number) => ({
   // What was sent since then must not be sent again; the next start ends and refunds them.
   waiting: `update waiting set node = '${RESTORED_NODE}', deadline = 0, due_at = 0`,
   // Which items of a batch were sent since then is not known here.
