@@ -16,6 +16,6 @@ export async function scheduleResultCopies(
   const isWanted = keep === 'all' ? properties.keep !== false : keep === 'asked' && properties.keep === true;
   if (!isWanted) return false;
   const everything = { taskId, userId, artifactKey: '', kind: '', createdAt: clock.unix() };
-  await tx.results.want([everything], LONGEST_RESULT_TRIES_MS);
+  await tx.results.schedule([everything], LONGEST_RESULT_TRIES_MS);
   return true;
 }

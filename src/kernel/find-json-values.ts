@@ -277,13 +277,19 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
 }
 
 /** A node of the search: what a value gives, its members (`any`: by any name) and its items. */
-type Wish = { path: string; want: WantedValue | undefined; members: Map<string, Wish>; any?: Wish; items?: Wish };
+type WantedNode = {
+  path: string;
+  want: WantedValue | undefined;
+  members: Map<string, WantedNode>;
+  any?: WantedNode;
+  items?: WantedNode;
+};
 
 type SearchPlan = {
   wantedAt: ReadonlyMap<string, WantedValue>;
   containers: ReadonlySet<string>;
   /** Undefined where numbers are wanted as they are written, which the parser does not keep. */
-  root: Wish | undefined;
+  root: WantedNode | undefined;
   /** A text without these has nothing that is wanted; undefined: it may have it under any name. */
   marks: readonly string[] | undefined;
 };
@@ -302,27 +308,27 @@ function planSearch(wanted: Readonly<Record<string, WantedValue>>): SearchPlan {
   const plan: SearchPlan = {
     wantedAt: new Map(Object.entries(wanted)),
     containers: new Set(['', ...paths.flatMap(listPrefixes)]),
-    root: Object.values(wanted).includes('id') ? undefined : buildWishes(wanted),
+    root: Object.values(wanted).includes('id') ? undefined : buildWantedTree(wanted),
     marks: names.includes('') || names.includes('*') ? undefined : names.map((name) => JSON.stringify(name)),
   };
   plans.set(wanted, plan);
   return plan;
 }
 
-function buildWishes(wanted: Readonly<Record<string, WantedValue>>): Wish {
-  const create = (path: string): Wish => ({ path, want: wanted[path], members: new Map() });
+function buildWantedTree(wanted: Readonly<Record<string, WantedValue>>): WantedNode {
+  const create = (path: string): WantedNode => ({ path, want: wanted[path], members: new Map() });
   const root = create('');
   for (const path of Object.keys(wanted)) {
-    let wish = root;
+    let node = root;
     for (const [step = ''] of path.matchAll(/\[\]|[^.[]+/g)) {
-      if (step === '[]') wish = wish.items ??= create(`${wish.path}[]`);
+      if (step === '[]') node = node.items ??= create(`${node.path}[]`);
       else {
-        const next = wish.path === '' ? step : `${wish.path}.${step}`;
-        if (step === '*') wish = wish.any ??= create(next);
+        const next = node.path === '' ? step : `${node.path}.${step}`;
+        if (step === '*') node = node.any ??= create(next);
         else {
-          const member: Wish = wish.members.get(step) ?? create(next);
-          wish.members.set(step, member);
-          wish = member;
+          const member: WantedNode = node.members.get(step) ?? create(next);
+          node.members.set(step, member);
+          node = member;
         }
       }
     }
@@ -331,13 +337,13 @@ function buildWishes(wanted: Readonly<Record<string, WantedValue>>): Wish {
 }
 
 /** Finds in a parsed value what the bytes of its text would be searched for. */
-function collect(value: unknown, wish: Wish, add: (path: string, value: string | number) => void): void {
-  const { path, want, members, any, items } = wish;
+function collect(value: unknown, node: WantedNode, add: (path: string, value: string | number) => void): void {
+  const { path, want, members, any, items } = node;
   if (typeof value === 'string') {
     if (want === 'length') add(path, Buffer.byteLength(value));
     else if (want === 'string' && Buffer.byteLength(value) <= MAX_STRING_BYTES) add(path, value);
     else if (want === 'number' && value.length <= MAX_NUMBER_BYTES && NUMBER.test(value))
-      collect(Number(value), wish, add);
+      collect(Number(value), node, add);
   } else if (typeof value === 'number') {
     if (want === 'number' && Number.isFinite(value)) add(path, value);
   } else if (Array.isArray(value)) {

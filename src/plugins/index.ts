@@ -60,7 +60,7 @@ export {
   readBalanceAmount,
   readBalanceRequest,
   readCapacityAnswer,
-  type ToldLimits,
+  type ReportedLimits,
 } from './hooks/read-account.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export { isPlaceholder, readPlaceholder } from './hooks/read-descriptor.ts';

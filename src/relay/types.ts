@@ -2,12 +2,12 @@ import type { Hold } from '../billing/index.ts';
 import type { VendorAccount } from '../channels/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
 import type {
-  AskedVideo,
   NewRelay,
   RelayKind,
   RelayObjectKind,
   RelayPartKind,
   RelayRecord,
+  RequestedVideo,
 } from '../store/ports/index.ts';
 import type { Caller, ClientRequest, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
@@ -63,7 +63,7 @@ export type Follow = {
 export type Creation = { caller: Caller; request: RelayedRequest; intent: RelayIntent };
 
 /** The relayed video that a request changes: its model and the facts of its bill hold for both. */
-export type RemixSource = { id: string; model: string; facts: JsonObject; video: AskedVideo | undefined };
+export type RemixSource = { id: string; model: string; facts: JsonObject; video: RequestedVideo | undefined };
 
 /** The parts of a relayed request that the gateway itself reads. */
 export type RelayIntent = {

@@ -202,7 +202,7 @@ export function createTasks(deps: TaskDeps): Tasks {
     lists: store.tasks,
     detail: readDetail,
     cleanUpSteps: [
-      { step: 'files of tasks that waited', deleteBatch: (limit) => store.results.releaseLeftHeld(limit) },
+      { step: 'files of tasks that waited', deleteBatch: (limit) => store.results.releaseAbandoned(limit) },
       { step: 'turns of tasks that waited', deleteBatch: (limit) => store.waiting.sweep(limit) },
       { step: 'idempotency keys', deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit) },
       { step: 'plugin sources', deleteBatch: (limit) => deleteUnusedSources(deps, limit) },

@@ -31,7 +31,7 @@ export type DialOptions = {
 };
 
 /** The target of a connection, and which addresses it may reach. */
-export type Way = {
+export type NetworkPath = {
   url: URL;
   secure: boolean;
   /** The target may be private or loopback. */
@@ -43,10 +43,10 @@ export type Way = {
 };
 
 /**
- * Opens a way to a host, ready for the first byte. `onConnected`: the host is reached, and only TLS
- * is left. Rejects when `signal` ends it.
+ * Opens a connection to a host, ready for the first byte. `onConnected`: the host is reached, and
+ * only TLS is left. Rejects when `signal` ends it.
  */
-export type Dial = (way: Way, signal: AbortSignal, onConnected: () => void) => Promise<Socket>;
+export type Dial = (path: NetworkPath, signal: AbortSignal, onConnected: () => void) => Promise<Socket>;
 
 const TCP_KEEP_ALIVE_MS = 1000;
 /** A proxy that takes names is not kept waiting for a resolver that does not answer. */
@@ -81,7 +81,10 @@ export function createDial(options: DialOptions): Dial {
    * What a proxy is asked to connect to. A stranger's name that resolves here is replaced by the
    * address that was checked: at the proxy it may lead to another.
    */
-  async function findDestination({ url, isKnown, mayBePrivate }: Way, { scheme }: ProxyServer): Promise<string> {
+  async function findDestination(
+    { url, isKnown, mayBePrivate }: NetworkPath,
+    { scheme }: ProxyServer,
+  ): Promise<string> {
     const host = unbracket(url.hostname);
     if (isIP(host) !== 0) return host;
     const takesNames = scheme !== 'socks5';
@@ -133,8 +136,8 @@ export function createDial(options: DialOptions): Dial {
     return secure ? connectTls({ ...target, ...trust(host) }) : connectTcp(target);
   }
 
-  return async (way, signal, onConnected) => {
-    const { url, secure, mayBePrivate, proxy, onStep } = way;
+  return async (path, signal, onConnected) => {
+    const { url, secure, mayBePrivate, proxy, onStep } = path;
     const host = unbracket(url.hostname);
     const port = Number(url.port) || (secure ? 443 : 80);
     onStep?.({ at: 'begin', proxy: proxy && describeProxy(proxy) });
@@ -149,7 +152,7 @@ export function createDial(options: DialOptions): Dial {
       onStep?.({ at: 'connected' });
       return secure ? handshake(socket as TLSSocket, signal, onStep) : socket;
     }
-    const destination = await findDestination(way, proxy);
+    const destination = await findDestination(path, proxy);
     if (isIP(host) === 0) onStep?.({ at: 'name', host, addresses: isIP(destination) === 0 ? [] : [destination] });
     const socket = await connectToProxy(proxy, signal);
     onStep?.({ at: 'proxy' });

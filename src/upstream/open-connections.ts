@@ -1,6 +1,6 @@
 import type { Clock } from '../kernel/index.ts';
 import { type ConnectionPool, createConnectionPool, type Waiter } from './connection-pool.ts';
-import { createDial, type DialOptions, type Way } from './dial.ts';
+import { createDial, type DialOptions, type NetworkPath } from './dial.ts';
 import { basicCredentials, describeProxy } from './proxies.ts';
 
 export type ConnectionOptions = DialOptions & {
@@ -9,7 +9,7 @@ export type ConnectionOptions = DialOptions & {
   transfers?: number | undefined;
 };
 
-export type Route = Way & {
+export type Route = NetworkPath & {
   /**
    * `idempotent` requests may reuse an older connection, because they can be repeated. `once`
    * reuses only recent ones; `fresh` none.

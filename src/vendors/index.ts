@@ -56,7 +56,7 @@ export {
   upstreamContext,
 } from './request/build-contexts.ts';
 export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
-export { type RunAccountHook, readBalance, readToldLimits } from './request/query-account.ts';
+export { type RunAccountHook, readBalance, readReportedLimits } from './request/query-account.ts';
 export { fileToken, findFiles, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
 export { createSendToVendor } from './request/send-to-vendor.ts';
 export { createVendorCallbacks } from './request/vendor-callbacks.ts';

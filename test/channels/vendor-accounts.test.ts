@@ -168,9 +168,9 @@ describeEachStore('accounts at vendors', (opened) => {
   });
 
   const readLimits = async (store: Store, channel: { id: number }) =>
-    (await store.credentials.ofChannel(channel.id)).map(({ toldLimits, toldLimitsFault }) => [
-      toldLimits,
-      toldLimitsFault?.reason ?? null,
+    (await store.credentials.ofChannel(channel.id)).map(({ reportedLimits, reportedLimitsFault }) => [
+      reportedLimits,
+      reportedLimitsFault?.reason ?? null,
     ]);
   const LIMITS = `
 export const queryCapacity = ({ channel, response }) => response
@@ -250,11 +250,15 @@ export const queryCapacity = ({ channel, response }) => response
       const [first] = await store.credentials.ofChannel(channel.id);
       const id = first?.id ?? 0;
       await store.credentials.claimBalance(id, { seen: 0, at: 5 });
-      await store.credentials.noteBalance(id, 5, { usd: 1 });
-      await store.credentials.noteToldLimits(id, 5, { limits: { maxRunning: 3 } });
+      await store.credentials.recordBalance(id, 5, { usd: 1 });
+      await store.credentials.recordReportedLimits(id, 5, { limits: { maxRunning: 3 } });
       await store.credentials.update(id, { keySealed: first?.keySealed ?? '', updatedAt: 6 });
-      await store.credentials.noteToldLimits(id, 5, { limits: { maxRunning: 3 } });
-      expect(await store.credentials.byId(id)).toMatchObject({ balanceMicros: null, balanceAt: 0, toldLimits: null });
+      await store.credentials.recordReportedLimits(id, 5, { limits: { maxRunning: 3 } });
+      expect(await store.credentials.byId(id)).toMatchObject({
+        balanceMicros: null,
+        balanceAt: 0,
+        reportedLimits: null,
+      });
     } finally {
       await stop();
     }

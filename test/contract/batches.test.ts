@@ -88,12 +88,12 @@ describeEachStore('batches', (opened) => {
     const isDue = async () => (await store.batches.due(1000)).some((each) => each.batchId === batchId);
     expect(await isDue()).toBe(true);
     expect(await store.batches.untilDue()).toBeLessThanOrEqual(0);
-    await store.batches.lookAgain(batchId, 60_000);
+    await store.batches.postpone(batchId, 60_000);
     expect(await isDue()).toBe(false);
-    await store.batches.lookAgain(batchId, 86_400_000);
+    await store.batches.postpone(batchId, 86_400_000);
     expect(await isDue()).toBe(true);
     expect([await store.batches.start(batchId, 150), await store.batches.start(batchId, 151)]).toEqual([true, false]);
-    await store.batches.lookAgain(batchId, 60_000);
+    await store.batches.postpone(batchId, 60_000);
     expect([await store.batches.requestCancel(batchId, 160), await store.batches.requestCancel(batchId, 161)]).toEqual([
       true,
       false,

@@ -74,10 +74,10 @@ describeEachStore(
 
     test('results are kept at once, whether they waited for an attempt or their process has died', async () => {
       const { results } = opened().store;
-      const want = (taskId: string, userId: number) =>
-        results.want([{ taskId, artifactKey: 'video', userId, kind: 'video', createdAt: 100 }], 86_400_000);
-      await want('waits', 1);
-      await want('held', 2);
+      const schedule = (taskId: string, userId: number) =>
+        results.schedule([{ taskId, artifactKey: 'video', userId, kind: 'video', createdAt: 100 }], 86_400_000);
+      await schedule('waits', 1);
+      await schedule('held', 2);
       const claimed = await results.claim(LEASE);
       for (const { id, leaseSeq, taskId } of claimed)
         if (taskId === 'waits')

@@ -18,14 +18,14 @@ describeEachStore('credentials', (opened) => {
     expect(second).toEqual({
       ...credential(channelId, given),
       ...{ id: second?.id, lastError: '', lastErrorSentence: null, lastErrorAt: 0, usedQuota: 0, removedAt: 0 },
-      ...{ balanceMicros: null, balanceAt: 0, balanceFault: null, toldLimits: null, toldLimitsFault: null },
+      ...{ balanceMicros: null, balanceAt: 0, balanceFault: null, reportedLimits: null, reportedLimitsFault: null },
     } as never);
     expect(await credentials.ofChannel(channelId)).toEqual([first, second] as never);
     expect((await credentials.all()).filter((each) => each.channelId === channelId)).toHaveLength(2);
     const id = first?.id ?? 0;
     expect(await credentials.update(id, { keySealed: 'v1.b', updatedAt: 2 })).toMatchObject({ keySealed: 'v1.b' });
     const said = quoted('invalid api key');
-    await credentials.noteError(id, { said, at: 7 });
+    await credentials.recordError(id, { said, at: 7 });
     const noted = { lastError: said.message, lastErrorSentence: withoutMessage(said), lastErrorAt: 7 };
     expect(await credentials.byId(id)).toMatchObject(noted);
     await channels.delete(channelId, 8);

@@ -41,7 +41,7 @@ describeEachStore('previews', (opened) => {
   test('an offer ends the claim of a node that makes one', async () => {
     const { store } = opened();
     const { taskId, preview } = await taskWithPreview(store);
-    expect(await store.previews.want([preview], DAY)).toBe(true);
+    expect(await store.previews.schedule([preview], DAY)).toBe(true);
     const claimed = await store.results.claim({ owner: 'node-1', limit: 100, leaseForMs: 60_000 });
     const mine = claimed.find((row) => row.taskId === taskId) ?? expect.unreachable();
     expect(await store.previews.ofTasks([taskId])).toEqual([]);
@@ -55,7 +55,7 @@ describeEachStore('previews', (opened) => {
   test('the size of one that a node makes is stored', async () => {
     const { store } = opened();
     const { taskId, preview } = await taskWithPreview(store);
-    await store.previews.want([preview], DAY);
+    await store.previews.schedule([preview], DAY);
     const claimed = await store.results.claim({ owner: 'node-1', limit: 100, leaseForMs: 60_000 });
     const { id, leaseSeq } = claimed.find((row) => row.taskId === taskId) ?? expect.unreachable();
     expect(await store.results.keep({ id, leaseSeq, leaseOwner: 'node-1' }, image('drawn'))).toBe('kept');
@@ -69,8 +69,8 @@ describeEachStore('previews', (opened) => {
     expect(await store.previews.add({ ...preview, userId: stranger.id }, image('x'))).toBe('no_task');
     const unknown = { ...preview, taskId: 'task_unknown' };
     expect(await store.previews.add(unknown, image('x'))).toBe('no_task');
-    expect(await store.previews.want([unknown], DAY)).toBe(false);
-    expect(await store.previews.want([], DAY)).toBe(false);
+    expect(await store.previews.schedule([unknown], DAY)).toBe(false);
+    expect(await store.previews.schedule([], DAY)).toBe(false);
     const task = await store.tasks.byTaskId(taskId);
     await store.tasks.advance(
       { taskId, leaseOwner: task?.leaseOwner ?? '', leaseSeq: task?.leaseSeq ?? 0 },
@@ -79,7 +79,7 @@ describeEachStore('previews', (opened) => {
     );
     expect(await store.tasks.hide((await store.tasks.byTaskId(taskId)) ?? expect.unreachable())).toBe(true);
     expect(await store.previews.add(preview, image('x'))).toBe('no_task');
-    expect(await store.previews.want([preview], DAY)).toBe(false);
+    expect(await store.previews.schedule([preview], DAY)).toBe(false);
     expect(await readRefs(store, 'x')).toBeUndefined();
     expect(await store.results.usage(userId)).toEqual({ bytes: 0, results: 0 });
   });

@@ -50,7 +50,7 @@ async function claim(store: Store, owner = 'node-1', limit = 10): Promise<KeptRe
 /** Wants one result, claims it, and returns its claim. */
 async function claimNew(store: Store, change: Partial<PendingResult> = {}): Promise<KeptResultRecord> {
   const result = wanted(change);
-  await store.results.want([result], DAY);
+  await store.results.schedule([result], DAY);
   const found = (await claim(store, 'node-1', 100)).find(({ taskId }) => taskId === result.taskId);
   return found ?? expect.unreachable();
 }
@@ -68,7 +68,7 @@ describeEachStore('kept results', (opened) => {
     const { store, openAnother } = opened();
     const other = await openAnother();
     const result = wanted();
-    await Promise.all([store.results.want([result], DAY), other.results.want([result], DAY)]);
+    await Promise.all([store.results.schedule([result], DAY), other.results.schedule([result], DAY)]);
     const claims = (await Promise.all([claim(store), claim(other, 'node-2'), claim(store)])).flat();
     expect(claims).toHaveLength(1);
     const [mine] = claims as [KeptResultRecord];
@@ -92,7 +92,7 @@ describeEachStore('kept results', (opened) => {
     const { id: userId } = await addUser(store, { username: `u${randomAlnum(10)}` });
     const { taskId } = await store.tasks.insert(newTask({ userId }));
     const rows = ['video', 'sound'].map((artifactKey) => wanted({ taskId, userId, artifactKey }));
-    await store.results.want(rows, DAY);
+    await store.results.schedule(rows, DAY);
     const webhook = {
       ...{ eventId: `msg_${randomAlnum(27)}`, taskId, userId, apiKeyId: 1, event: 'task.artifacts_kept' as const },
       ...{ url: 'https://receiver.example', host: 'receiver.example', payload: { n: 1 }, createdAt: 1 },
@@ -184,7 +184,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.depth(0)).toMatchObject({ lost: 1 });
 
     const late = wanted();
-    await store.results.want([late], -1);
+    await store.results.schedule([late], -1);
     const [over] = (await claim(store)) as [KeptResultRecord];
     await store.results.postpone(readLease(over), { inMs: 1000, reason: quoted('too late') });
     expect(await store.results.find(late.taskId, 'video')).toMatchObject({ state: 'lost', reason: 'too late' });
@@ -315,12 +315,12 @@ describeEachStore('kept results', (opened) => {
   test('users take turns: one with many results holds nobody up', async () => {
     const { store } = opened();
     const [many, other, third] = [2_000_001, 2_000_002, 2_000_003];
-    await store.results.want(
+    await store.results.schedule(
       Array.from({ length: 5 }, () => wanted({ userId: many })),
       DAY,
     );
     const late = wanted({ userId: third });
-    await store.results.want([wanted({ userId: other }), late], DAY);
+    await store.results.schedule([wanted({ userId: other }), late], DAY);
     const turn = (change: { after?: number; except?: number[] } = {}) =>
       store.results.claim({ owner: 'node-7', limit: 2, leaseForMs: 60_000, after: many - 1, ...change });
     const readUsers = (claimed: KeptResultRecord[]) => claimed.map(({ userId }) => userId);
@@ -336,7 +336,7 @@ describeEachStore('kept results', (opened) => {
 
   test('claims end with their node', async () => {
     const { store } = opened();
-    await store.results.want([wanted(), wanted()], DAY);
+    await store.results.schedule([wanted(), wanted()], DAY);
     expect((await claim(store, 'node-9')).length).toBeGreaterThanOrEqual(2);
     expect(await store.results.releaseOwner('node-9')).toBeGreaterThanOrEqual(2);
     expect((await claim(store, 'node-8')).length).toBeGreaterThanOrEqual(2);

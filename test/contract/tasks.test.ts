@@ -63,7 +63,7 @@ function suite(opened: () => OpenedStore): void {
     const owner = { status: user.status, linkVersion: 0 };
     expect(await tasks.linked(task.taskId, 'video')).toEqual({ task: await reload(task), owner });
     const wanted = { artifactKey: 'video', userId: user.id, kind: 'video', createdAt: 1 };
-    await store.results.want([{ ...wanted, taskId: task.taskId }], 1000);
+    await store.results.schedule([{ ...wanted, taskId: task.taskId }], 1000);
     const moved = { known: '', next: '{"":1}' };
     const both = [tasks.setLinkVersions(task.taskId, moved), tasks.setLinkVersions(task.taskId, moved)];
     expect((await Promise.all(both)).sort()).toEqual([false, true]);

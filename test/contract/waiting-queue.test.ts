@@ -210,7 +210,7 @@ describeEachStore('tasks that wait', (opened) => {
     const { store } = opened();
     const of = newClass();
     const [left = ''] = await fillQueue(store, of, [{ attached: 'dead' }, { attached: 'alive' }]);
-    expect(await store.waiting.leftBehind(['alive'], 9)).toEqual([left]);
+    expect(await store.waiting.ofDeadNodes(['alive'], 9)).toEqual([left]);
     // Nobody has these numbers.
     expect(await store.waiting.findLost(99)).toContainEqual({ taskId: left, lost: 'caller' });
     const { id: userId } = await addUser(store);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { latestDueBackup, wasMade } from '../../src/operations/backup/due-backups.ts';
+import { hasRun, latestDueBackup } from '../../src/operations/backup/due-backups.ts';
 import { chooseKept } from '../../src/operations/backup/prune-backups.ts';
 import type { Manifest } from '../../src/operations/backup/types.ts';
 import type { BackupRun, BackupTrigger } from '../../src/store/ports/index.ts';
@@ -72,9 +72,9 @@ test.each(['Asia/Tokyo', 'America/Los_Angeles', 'Europe/Berlin'])('a node in %s 
 test('a clock that steps back repeats no backup, and one that was far ahead suppresses none', () => {
   const run = (startedAt: number) => ({ id: 'x', trigger: 'schedule', status: 'done', startedAt }) as BackupRun;
   const due = latestDueBackup(START, 3);
-  expect(wasMade([run(due.at - 1)], due)).toBe(false);
-  expect(wasMade([run(due.at + DAY)], due)).toBe(true);
-  expect(wasMade([run(due.at + 2 * DAY)], due)).toBe(false);
-  expect(wasMade([{ ...run(due.at), trigger: 'manual' }], due)).toBe(false);
-  expect(wasMade([{ ...run(due.at), status: 'failed' }], due)).toBe(false);
+  expect(hasRun([run(due.at - 1)], due)).toBe(false);
+  expect(hasRun([run(due.at + DAY)], due)).toBe(true);
+  expect(hasRun([run(due.at + 2 * DAY)], due)).toBe(false);
+  expect(hasRun([{ ...run(due.at), trigger: 'manual' }], due)).toBe(false);
+  expect(hasRun([{ ...run(due.at), status: 'failed' }], due)).toBe(false);
 });

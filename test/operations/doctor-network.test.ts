@@ -38,7 +38,7 @@ describeEachStore(
         const [good = 0, resting = 0, over = 0, off = 0, lost = 0] = keys.map(({ id }) => id);
         const rest = { reason: 'credential', step: 2, generation: 0, forMs: 3_600_000 };
         await store.capacity.beginRest({ pool: `#${channel.id}/${resting}`, model: '' }, rest, null);
-        await store.credentials.noteError(resting, { said: sentence('trial.key_lost'), at: 60 });
+        await store.credentials.recordError(resting, { said: sentence('trial.key_lost'), at: 60 });
         await store.credentials.update(over, { expiresAt: 60, updatedAt: 1 });
         await store.credentials.update(off, { status: 2, updatedAt: 1 });
         await store.credentials.update(lost, { keySealed: createSecretBox(['other']).seal('a'), updatedAt: 1 });

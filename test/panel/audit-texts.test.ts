@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import type { AttentionItem } from '../../src/panel/api/types.ts';
 import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-cells.tsx';
-import { nameField, readPlainPrice, sayValues } from '../../src/panel/pages/audit/audit-fields.ts';
+import { describeValues, nameField, readPlainPrice } from '../../src/panel/pages/audit/audit-fields.ts';
 import { actionTexts, areaTexts, signInNames, signInTexts } from '../../src/panel/pages/audit/audit-texts.ts';
 import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
 import { AUDIT_ACTIONS } from '../../src/store/ports/index.ts';
@@ -92,7 +92,7 @@ test.each([
   const t = ((key: string) => key) as never;
   expect(nameField({ action } as never, field, t)).toBe(name as never);
   const money = (quota: number): string => `$${quota / 500_000}`;
-  expect(sayValues({ action, target } as never, { t, money })(field, value)).toBe(said as never);
+  expect(describeValues({ action, target } as never, { t, money })(field, value)).toBe(said as never);
 });
 
 test.each([

@@ -6,7 +6,7 @@ import { findRuleTextFaults, listLanguages, readRuleTexts, readTexts } from '../
 import { root } from '../../scripts/hash-inputs.ts';
 import type { Json } from '../../src/kernel/index.ts';
 import { reasons } from '../../src/kernel/reasons/index.ts';
-import { saySentence } from '../../src/panel/api/say-sentence.ts';
+import { translateSentence } from '../../src/panel/api/translate-sentence.ts';
 import { checkManifest } from '../../src/plugins/manifest/check-manifest.ts';
 import { createSchemaCheck } from '../../src/plugins/manifest/check-schema.ts';
 import { checkVisibleNames } from '../../src/plugins/source/find-hidden-names.ts';
@@ -60,7 +60,7 @@ test('the status of a stored plugin has all faults in one line, and the reason o
 describe.each(others)('in %s', (language) => {
   test('a manifest that breaks a rule is explained without English', async () => {
     const t = await speak(language, { ...readTexts(language), ...readRuleTexts(language) });
-    const english = faults.filter((fault) => saySentence(fault, t) === fault.message);
+    const english = faults.filter((fault) => translateSentence(fault, t) === fault.message);
     expect(english).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { TFunction } from 'i18next';
-import { fitStep, nameUnit, sayRange, sayRatio } from '../../src/panel/ui/form/quantity.ts';
+import { describeRange, describeRatio, fitStep, nameUnit } from '../../src/panel/ui/form/quantity.ts';
 
 /** Shows which text is chosen, and with what. */
 const t = ((key: string, values: Record<string, string> = {}) =>
@@ -36,8 +36,8 @@ test('units are named in the language, and by the number before them', () => {
 
 test('a range is said in the units that suit its ends', () => {
   const range = { low: 0, high: 43_200, language: 'en' };
-  expect(sayRange(t, 'second', range)).toBe('number.range 0 seconds 12 hours');
-  expect(sayRange(t, undefined, range)).toBe('number.between 0 43,200');
+  expect(describeRange(t, 'second', range)).toBe('number.range 0 seconds 12 hours');
+  expect(describeRange(t, undefined, range)).toBe('number.between 0 43,200');
 });
 
 test.each([
@@ -46,5 +46,5 @@ test.each([
   [1.25, 'number.above 25%'],
   [0, 'number.free'],
 ])('a ratio of %p is shown as people say it', (ratio, sentence) => {
-  expect(sayRatio(t, ratio, 'en')).toBe(sentence);
+  expect(describeRatio(t, ratio, 'en')).toBe(sentence);
 });

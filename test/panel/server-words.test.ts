@@ -7,7 +7,7 @@ import { describeBytes, type Sentence, sentence } from '../../src/kernel/index.t
 import { reasons as catalogue } from '../../src/kernel/reasons/index.ts';
 import { ApiError, readFieldErrors } from '../../src/panel/api/api-error.ts';
 import { codeTexts, errorMessage, fieldMessage } from '../../src/panel/api/error-message.ts';
-import { saySentence } from '../../src/panel/api/say-sentence.ts';
+import { translateSentence } from '../../src/panel/api/translate-sentence.ts';
 import { speak } from './speak.ts';
 
 /** What no page of the panel asks for, and why. */
@@ -163,14 +163,14 @@ describe('the gateway’s messages', () => {
     ]);
     const t = await speak('de');
     const tooLarge = sentence('http.file_size', { name: 'a.png', max: 1.5 * 1024 ** 2 });
-    expect([tooLarge.message, saySentence(tooLarge, t), tooLarge.params.max]).toEqual([
+    expect([tooLarge.message, translateSentence(tooLarge, t), tooLarge.params.max]).toEqual([
       'The file "a.png" is larger than 1.5 MB.',
       'Die Datei „a.png“ ist größer als 1,5 MB.',
       1_572_864,
     ]);
     // Stored rows have the number, and bills are by the GB of 10^9 bytes.
     const billed = sentence('ledger.storage', { bytes: 12_345_000, day: '2026-11-29' });
-    expect([billed.message, saySentence(billed, t)?.replace('\u00a0', ' ')]).toEqual([
+    expect([billed.message, translateSentence(billed, t)?.replace('\u00a0', ' ')]).toEqual([
       '0.012345 GB of results on 2026-11-29',
       '0,012345 GB an Ergebnissen am 2026-11-29',
     ]);
@@ -178,7 +178,7 @@ describe('the gateway’s messages', () => {
 
   test('a wrong field is named with what it takes', async () => {
     const t = await speak('zh');
-    const say = (said: Sentence) => saySentence(said, t);
+    const say = (said: Sentence) => translateSentence(said, t);
     const wanted = sentence('wanted.text_range', { min: 1, max: 32 });
     expect(say(sentence('http.field_wrong', { name: 'name', wanted }))).toBe('“name”应为：1 到 32 个字符的文本。');
     const rest = sentence('wanted.either', { first: sentence('wanted.boolean'), rest: 'null' });
@@ -220,7 +220,7 @@ describe('the gateway’s messages', () => {
       ...{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
     });
     const warnings = reading.ok ? reading.warnings : [];
-    expect(warnings.map((said) => [said.code, said.setting, saySentence(said, t)])).toEqual([
+    expect(warnings.map((said) => [said.code, said.setting, translateSentence(said, t)])).toEqual([
       [
         ...['setting_doubtful', 'SYNC_FREQUENCY'],
         'SYNC_FREQUENCY ist "often", das ist nicht erlaubt. Stattdessen gilt 60. Erlaubt: eine ganze Zahl von 1 bis 86400',

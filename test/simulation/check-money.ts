@@ -35,13 +35,13 @@ export const MONEY_RULES: Record<string, Rule> = {
   },
 
   'a balance is not sold twice': (facts, say) => {
-    for (const { name, balance } of USERS) sayOverdrafts(facts, { user: name, amount: balance }, say);
+    for (const { name, balance } of USERS) reportOverdrafts(facts, { user: name, amount: balance }, say);
   },
 
   'a key spends no more than it may': (facts, say) => {
     const { ofKey } = facts.plan.relays;
     if (!ofKey) return;
-    sayOverdrafts(facts, ofKey, say);
+    reportOverdrafts(facts, ofKey, say);
     const spent = -sum(linesFor(facts.books, ofKey.user).map(({ amount }) => amount));
     const { left } = facts.books.keys.get(ofKey.user) ?? {};
     if (left !== ofKey.amount - spent)
@@ -51,7 +51,7 @@ export const MONEY_RULES: Record<string, Rule> = {
   'nobody spends more than their budget': (facts, say) => {
     const { budget } = facts.plan.queue;
     if (!budget) return;
-    sayOverdrafts(facts, budget, say);
+    reportOverdrafts(facts, budget, say);
     const spent = -sum(linesFor(facts.books, budget.user).map(({ amount }) => amount));
     if (facts.books.budgeted !== spent)
       say(`${budget.user} has spent ${spent}, and their budget says ${facts.books.budgeted}`);
@@ -89,7 +89,11 @@ const linesFor = ({ lines }: Facts['books'], name: string): LedgerLine[] =>
  * amount of the option is what each other may take beside it. A task may be settled above its
  * reservation, which is no reservation's fault.
  */
-function sayOverdrafts(facts: Facts, { user, amount }: { user: string; amount: number }, say: (what: string) => void) {
+function reportOverdrafts(
+  facts: Facts,
+  { user, amount }: { user: string; amount: number },
+  say: (what: string) => void,
+) {
   const { machines, relays } = facts.plan;
   const lines = linesFor(facts.books, user);
   const byTask = Map.groupBy(lines, ({ taskId }) => taskId);

@@ -51,7 +51,7 @@ async function addWaiting() {
   const notice = { id: sent?.id ?? 0, leaseOwner: 'node', leaseSeq: sent?.leaseSeq ?? 0 };
   await store.webhooks.settle(notice, { status: 'retry', inMs: MINUTE }, delivery);
 
-  await store.results.want([{ taskId: 't', artifactKey: 'a', userId: 1, kind: 'video', createdAt: 1 }], 24 * HOUR);
+  await store.results.schedule([{ taskId: 't', artifactKey: 'a', userId: 1, kind: 'video', createdAt: 1 }], 24 * HOUR);
   const [copy] = await store.results.claim(CLAIM);
   const held = { id: copy?.id ?? 0, leaseOwner: 'node', leaseSeq: copy?.leaseSeq ?? 0 };
   await store.results.postpone(held, { inMs: MINUTE, reason: quoted('busy') });
@@ -168,7 +168,7 @@ test('what is written in the moment after the clock was set lasts as long as it 
 });
 
 test('what is queued behind the move of the deadlines is due when it should be', async () => {
-  await store.results.want([{ taskId: 't', artifactKey: 'a', userId: 1, kind: 'video', createdAt: 1 }], 24 * HOUR);
+  await store.results.schedule([{ taskId: 't', artifactKey: 'a', userId: 1, kind: 'video', createdAt: 1 }], 24 * HOUR);
   const [copy] = await store.results.claim(CLAIM);
   const held = { id: copy?.id ?? 0, leaseOwner: 'node', leaseSeq: copy?.leaseSeq ?? 0 };
   clock.set(-HOUR);

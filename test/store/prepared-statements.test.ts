@@ -286,7 +286,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
  */
 const UNCHECKED: Readonly<Record<string, string>> = {
   waiting:
-    'put heads fallingBack keepModel take count putBack putSent wake untilDue age leftBehind findLost classes countByUser requestCancel sweep running parked unparked parkedHeads release',
+    'put heads fallingBack keepModel take count putBack putSent wake untilDue age ofDeadNodes findLost classes countByUser requestCancel sweep running parked unparked parkedHeads release',
   queueView: 'find next list totals durations running moveToFront',
   backups: 'begin renew schemas end latest latestDone deleteOld measure invalidateState',
   sealed: 'page replace',
@@ -298,13 +298,13 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'delete deleteAll endFormer forgetFormers insert list names rotate rotateWebhookSecret update usable withWebhookSecret',
   capacity: 'all beginRest clearAbandoned clearCeilings endRest putCeiling restEvents wake',
   channels: 'addUsedQuota all delete insert list update',
-  credentials: 'all byId claimBalance deleteUnused insert noteBalance noteError noteToldLimits remove update',
+  credentials: 'all byId claimBalance deleteUnused insert recordBalance recordError recordReportedLimits remove update',
   figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',
   usage: 'addUp byDimension byTime channelFailures channelHours deleteOld names quartersFrom recordTest',
   samples: 'addGateway addNode deleteOld gateway isMissing nodes',
   flows: 'deleteDone deleteOfUser',
   batches:
-    'insert byId ofUser counts outcomes untilDue due lookAgain unsent begin endItem endPending followTasks waitingTasks start requestCancel end deleteOld addFile file fileContent files deleteFile deleteExpiredFiles deleteOfUser',
+    'insert byId ofUser counts outcomes untilDue due postpone unsent begin endItem endPending followTasks waitingTasks start requestCancel end deleteOld addFile file fileContent files deleteFile deleteExpiredFiles deleteOfUser',
   idempotency: 'deleteExpired',
   identities: 'claim countProvider release releaseAll',
   ledger:
@@ -316,12 +316,12 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   pluginOutcomes: 'activations add addActivation deleteBefore latest setVerdict takeRollback',
   pluginSources: 'adopt adoptions countUnfinished deleteUnused keep read',
   plugins: 'activate active byVersion deactivate delete deletedSource insert setEnabled update versions',
-  previews: 'add forgetOldest usage want',
+  previews: 'add forgetOldest usage schedule',
   prices: 'all delete put',
   providers: 'all bySlug delete insert lock update',
   relays: 'addParts deleteEnded deleteObjects expireLeases hide interrupted pageByUser rebill refundBilled',
   results:
-    'releaseHeld releaseLeftHeld claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers listInputs keep keepFiles knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
+    'releaseHeld releaseAbandoned claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers listInputs keep keepFiles knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser schedule',
   personalData:
     'exportSessions clearReasons clearSessions deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit agedTasks usersToErase',
   retention:

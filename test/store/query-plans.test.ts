@@ -63,7 +63,7 @@ const queues: Query[] = [
   ['wake', ({ waiting }) => waiting.wake(), 'waiting', 'waiting_later'],
   ['untilDue', ({ waiting }) => waiting.untilDue(), 'waiting', /waiting_due.*waiting_later/s],
   ['age', ({ waiting }) => waiting.age(10), 'waiting', /waiting_due.*due_at ?</s],
-  ['leftBehind', ({ waiting }) => waiting.leftBehind(['n1'], 10), 'waiting', 'waiting_attached'],
+  ['ofDeadNodes', ({ waiting }) => waiting.ofDeadNodes(['n1'], 10), 'waiting', 'waiting_attached'],
 ];
 
 const page = { page: 1, pageSize: 20 };

@@ -7,7 +7,7 @@ export const toAccount = (channel: ChannelRecord, change: Partial<CredentialReco
   credential: {
     ...{ id: channel.id, channelId: channel.id, keySealed: '', keyHint: '', label: '', pool: '', status: 1 },
     ...{ expiresAt: 0, lastError: '', lastErrorSentence: null, lastErrorAt: 0, usedQuota: 0 },
-    ...{ balanceMicros: null, balanceAt: 0, balanceFault: null, toldLimits: null, toldLimitsFault: null },
+    ...{ balanceMicros: null, balanceAt: 0, balanceFault: null, reportedLimits: null, reportedLimitsFault: null },
     ...{ createdAt: 1, updatedAt: 1, removedAt: 0 },
     ...change,
   },

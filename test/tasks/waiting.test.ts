@@ -115,7 +115,7 @@ describeEachStore(
         for (const [at, maxRunning] of [6, 2].entries()) {
           await store.credentials.claimBalance(credentialId, { seen: at, at: at + 1 });
           const limits = { models: { 'demo-video': { maxRunning } } };
-          await store.credentials.noteToldLimits(credentialId, at + 1, { limits });
+          await store.credentials.recordReportedLimits(credentialId, at + 1, { limits });
           // All channels are read again.
           await engine.channels.update(channelId, at === 0 ? { limits: null } : { name: 'again' }, {
             mayMoveKey: false,

@@ -65,7 +65,7 @@ export function apiKeyState(key: PresentedKey, now: number): ApiKeyState {
 }
 
 /** Whether the replaced key still works. */
-export const formerWorks = ({ formerUntil }: ApiKeyRecord, now: number): boolean =>
+export const isFormerKeyValid = ({ formerUntil }: ApiKeyRecord, now: number): boolean =>
   !isOver(formerUntil, { now, longest: LONGEST_FORMER_SECONDS });
 
 function webhookSecretState({ webhookSecretSealed: sealed }: ApiKeyRecord, secretBox: SecretBox) {
@@ -94,7 +94,7 @@ function describeFields(key: ApiKeyRecord, now: number, secretBox: SecretBox): O
     id: key.id,
     name: key.name,
     prefix: key.prefix,
-    former_key: formerWorks(key, now) ? { prefix: key.formerPrefix, until: key.formerUntil } : null,
+    former_key: isFormerKeyValid(key, now) ? { prefix: key.formerPrefix, until: key.formerUntil } : null,
     status: apiKeyState(key, now),
     unlimited_quota: key.unlimitedQuota,
     quota: key.quota,

@@ -3,7 +3,7 @@ import { LONGEST_FORMER_SECONDS, type Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
-import { type ApiKeyView, describeApiKey, formerWorks } from './describe-api-key.ts';
+import { type ApiKeyView, describeApiKey, isFormerKeyValid } from './describe-api-key.ts';
 
 /** `key` is the clear text of the new key, shown only in this answer. */
 export type RotatedApiKey = ApiKeyView & { key: string };
@@ -47,7 +47,7 @@ export async function rotateApiKey(
   const key = newApiKey();
   const now = clock.unix();
   const keepsFormer = keep === 'former';
-  const hasFormer = formerWorks(present, now);
+  const hasFormer = isFormerKeyValid(present, now);
   if ((prefix !== undefined && prefix !== present.prefix) || (keepsFormer && !hasFormer)) {
     throw authErrors.api_key_rotated();
   }

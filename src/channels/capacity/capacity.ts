@@ -17,7 +17,7 @@ import { createAccountWatches } from './account-watches.ts';
 import { credentialPool, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
 import { createFreeSlots, type NodeShare } from './free-slots.ts';
-import { forgetProbe, noteBegun, noteInFlight, probeAtMs } from './learned-ceiling.ts';
+import { forgetProbe, probeAtMs, recordInFlight, recordStart } from './learned-ceiling.ts';
 import { lockSlots } from './lock-slots.ts';
 import { createPoolStates, createSlotNotices, type PoolState } from './pool-states.ts';
 import { createPoolIndex, findChannelPool, findPool, heldSlots, keyText, listPools } from './pools.ts';
@@ -132,7 +132,7 @@ export function createCapacity(deps: {
     const state = ofModel(scope);
     const { inFlight } = slots.find(scope.pool, scope.model);
     const isLearned = !isDeclared(scope);
-    const isProbe = isLearned && noteBegun(state.learned, { taskId: task.taskId, inFlight }, nowMs);
+    const isProbe = isLearned && recordStart(state.learned, { taskId: task.taskId, inFlight }, nowMs);
     state.starts += 1;
     state.unanswered.tasks.set(task.taskId, { start: state.starts, slots: task.slots });
     const probeMs = isLearned ? probeAtMs(state.learned) : undefined;
@@ -164,7 +164,7 @@ export function createCapacity(deps: {
     const { channelId, upstreamModel: model } = freed;
     const scope = { channelId, credentialId: freed.credentialId ?? 0, pool, model };
     leaveTrials({ scope, taskId: task.taskId });
-    noteInFlight(ofModel(scope).learned, slots.find(pool, scope.model).inFlight, mono());
+    recordInFlight(ofModel(scope).learned, slots.find(pool, scope.model).inFlight, mono());
     emit({ pool, model: '' });
   }
 
@@ -216,7 +216,7 @@ export function createCapacity(deps: {
       states.refuseFull(state, dispatch, { running, runningInPool, recount, learns, ...rest });
     }
     leaveTrials(dispatch);
-    noteInFlight(state.learned, slots.find(scope.pool, scope.model).inFlight, mono());
+    recordInFlight(state.learned, slots.find(scope.pool, scope.model).inFlight, mono());
     emit({ pool: scope.pool, model: '' });
     return { ...refusal, kind };
   }
@@ -331,7 +331,16 @@ export function createCapacity(deps: {
       pools.refresh();
       const credentialIds = listAccounts(channel).map(({ credential }) => credential.id);
       const members = pools.find(pool);
-      return describeCapacity({ channel, credentialIds, pool, slots, states, levels, told: members.told, clock });
+      return describeCapacity({
+        channel,
+        credentialIds,
+        pool,
+        slots,
+        states,
+        levels,
+        reported: members.reported,
+        clock,
+      });
     },
     rests(channel, model) {
       pools.refresh();

@@ -14,13 +14,13 @@ type Described = {
   /** The limits that are declared for a scope: the pool's, then the model's. */
   levels: (scope: Scope) => { model: string; limit: DeclaredLimit }[];
   /** What the vendor reports about the pool's accounts. */
-  told: readonly DeclaredLimits[];
+  reported: readonly DeclaredLimits[];
   clock: Clock;
 };
 
 /** What people see of a channel: its own tasks, what limits it, and each model that it has run. */
 export function describeCapacity(of: Described): CapacityView {
-  const { channel, credentialIds, pool, slots, states, levels, told, clock } = of;
+  const { channel, credentialIds, pool, slots, states, levels, reported, clock } = of;
   const known = states
     .list(pool)
     .filter(({ model, stored, rest }) => model !== '' && (stored > 0 || rest.reason !== ''));
@@ -39,8 +39,8 @@ export function describeCapacity(of: Described): CapacityView {
   const maxRunning = (model: string): number | undefined =>
     levels(scope(model)).find((level) => level.model === model)?.limit.maxRunning;
 
-  const isTold = (limit: number, ...ofModels: string[]): boolean =>
-    ofModels.some((model) => findStrictest(told, model)?.maxRunning === limit);
+  const isReported = (limit: number, ...ofModels: string[]): boolean =>
+    ofModels.some((model) => findStrictest(reported, model)?.maxRunning === limit);
 
   const models = names.map((model) => {
     const state = states.find({ pool, model });
@@ -52,7 +52,7 @@ export function describeCapacity(of: Described): CapacityView {
       ...count(slots.find(pool, model)),
       limit: learned ? state.learned.ceiling : least,
       learned,
-      limitReason: learned ? state.learned.reason : isTold(least, '', model) ? ('told' as const) : ('' as const),
+      limitReason: learned ? state.learned.reason : isReported(least, '', model) ? ('told' as const) : ('' as const),
       ...describeRest([state]),
     };
   });
@@ -69,7 +69,7 @@ export function describeCapacity(of: Described): CapacityView {
     ...count(slots.ofChannel(channel.id)),
     limit: whole ?? (models.length > 0 ? models.reduce((sum, { limit }) => sum + (limit ?? 0), 0) : null),
     learned: whole === null,
-    limitReason: whole !== null && isTold(whole, '') ? 'told' : '',
+    limitReason: whole !== null && isReported(whole, '') ? 'told' : '',
     ...describeRest([own, ...first, ...models.map(({ model }) => states.find({ pool, model }))]),
     models,
     credentials: credentialIds.map((id, index) => ({ id, ...describeRest(keys.slice(index, index + 1)) })),

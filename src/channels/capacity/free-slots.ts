@@ -1,5 +1,5 @@
 import type { CapacityKey } from '../../store/ports/index.ts';
-import { freeSlotsBelow, isGrowing, noteInFlight, probeAtMs } from './learned-ceiling.ts';
+import { freeSlotsBelow, isGrowing, probeAtMs, recordInFlight } from './learned-ceiling.ts';
 import type { DueTrial } from './lock-slots.ts';
 import type { PoolState } from './pool-states.ts';
 import { restPhase } from './rests.ts';
@@ -96,7 +96,7 @@ export function createFreeSlots(deps: FreeSlotsDeps) {
     const probeMs = probeAtMs(learned);
     if (held === 0 && probeMs !== undefined && probeMs <= nowMs) return undefined;
     // For it all slots are taken, however few are free.
-    noteInFlight(learned, learned.ceiling, nowMs);
+    recordInFlight(learned, learned.ceiling, nowMs);
     return { pool, model };
   }
 

@@ -77,7 +77,7 @@ export function freeSlotsBelow(state: LearnedCeiling, inFlight: number, nowMs: n
 }
 
 /** A task was begun. `inFlight` counts it. Returns whether it is a probe. */
-export function noteBegun(state: LearnedCeiling, task: { taskId: string; inFlight: number }, nowMs: number): boolean {
+export function recordStart(state: LearnedCeiling, task: { taskId: string; inFlight: number }, nowMs: number): boolean {
   const at = probeAtMs(state);
   const isProbe = task.inFlight > state.ceiling && at !== undefined && at <= nowMs;
   if (isProbe) {
@@ -85,12 +85,12 @@ export function noteBegun(state: LearnedCeiling, task: { taskId: string; inFligh
     if (state.reason === 'raised') state.failedProbes = 0;
     state.probeTaskId = task.taskId;
   }
-  noteInFlight(state, task.inFlight, nowMs);
+  recordInFlight(state, task.inFlight, nowMs);
   return isProbe;
 }
 
 /** Follows whether all slots are taken. */
-export function noteInFlight(state: LearnedCeiling, inFlight: number, nowMs: number): void {
+export function recordInFlight(state: LearnedCeiling, inFlight: number, nowMs: number): void {
   if (inFlight < state.ceiling) {
     if (state.fullSinceMs !== undefined) state.belowSinceMs ??= nowMs;
     return;

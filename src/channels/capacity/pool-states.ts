@@ -7,8 +7,8 @@ import {
   afterFailedProbe,
   isGrowing,
   type LearnedCeiling,
-  noteInFlight,
   probeAtMs,
+  recordInFlight,
   setCeiling,
   startCeiling,
 } from './learned-ceiling.ts';
@@ -139,7 +139,7 @@ export function createPoolStates(deps: {
   function setLearned(state: PoolState, learned: LearnedCeiling): void {
     const nowMs = clock.monotonicMs();
     state.learned = learned;
-    noteInFlight(learned, inFlight(state), nowMs);
+    recordInFlight(learned, inFlight(state), nowMs);
     const probeMs = probeAtMs(learned);
     if (probeMs !== undefined) emitIn(state, probeMs - nowMs);
   }

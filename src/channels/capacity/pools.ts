@@ -58,7 +58,7 @@ type PoolMembers = {
    */
   levels: ReadonlyMap<string, Level>;
   /** What the vendor reports. */
-  told: readonly DeclaredLimits[];
+  reported: readonly DeclaredLimits[];
   accounts: readonly CountedAccount[];
 };
 
@@ -95,8 +95,8 @@ export function createPoolIndex(accounts: () => readonly VendorAccount[], onChan
   function read(pool: string): PoolMembers {
     const own = byPool.get(pool) ?? [];
     const channels = [...new Map(own.map(({ channel }) => [channel.id, channel])).values()];
-    const ofVendor = own.flatMap(({ credential: { status, removedAt, toldLimits } }) =>
-      status === STATUS.enabled && removedAt === 0 && toldLimits ? [toldLimits] : [],
+    const ofVendor = own.flatMap(({ credential: { status, removedAt, reportedLimits } }) =>
+      status === STATUS.enabled && removedAt === 0 && reportedLimits ? [reportedLimits] : [],
     );
     const limits = [...channels.flatMap((channel) => channel.limits ?? []), ...ofVendor];
     const members = counted.get(pool) ?? [];
@@ -106,7 +106,7 @@ export function createPoolIndex(accounts: () => readonly VendorAccount[], onChan
       const limit = findStrictest(limits, model);
       if (limit) levels.set(model, { pool, model, limit, accounts: members, relays });
     }
-    return { levels, told: ofVendor, accounts: members };
+    return { levels, reported: ofVendor, accounts: members };
   }
 
   return {

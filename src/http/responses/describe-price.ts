@@ -11,8 +11,8 @@ type PricedModel = { model: string; expression: string | undefined; ratio: numbe
 /** What a model costs a group, in USD: in parts, or else by the plugin's examples. */
 export function describePrice({ model, expression, ratio, examples: given = [] }: PricedModel) {
   const summary = expression === undefined ? null : summarizePrice(expression);
-  const isTold = expression === undefined || summary !== null;
-  const examples = isTold ? [] : exemplifyPrice(expression, model, given);
+  const isSummarized = expression === undefined || summary !== null;
+  const examples = isSummarized ? [] : exemplifyPrice(expression, model, given);
   return {
     priced: expression !== undefined,
     summary: summary && scaleSummary(summary, ratio),

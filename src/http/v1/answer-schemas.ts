@@ -1,6 +1,6 @@
 import { constant, describeAnswer } from '../responses/describe-answer.ts';
 import { Batch, BatchFile } from './batch-schemas.ts';
-import { ANY_OBJECT, body, MODEL, NUMBER, object, orNull, TEXT, takes, WHOLE } from './schema-parts.ts';
+import { ANY_OBJECT, body, MODEL, NUMBER, object, orNull, requestBody, TEXT, WHOLE } from './schema-parts.ts';
 
 /**
  * JSON Schemas of the answers of `/v1`, for the OpenAPI document. The tests hold every answer that
@@ -294,14 +294,14 @@ const LENGTH = {
 const SIZE = { ...TEXT, description: 'Width × height in pixels.', examples: ['1280x720'] };
 
 /** What the gateway reads of requests; plugins and vendors read all other members. */
-export const TASK_REQUEST = takes(body(['model'], { model: MODEL }));
-export const VIDEO_REQUEST = takes(
+export const TASK_REQUEST = requestBody(body(['model'], { model: MODEL }));
+export const VIDEO_REQUEST = requestBody(
   body(['model'], {
     ...{ model: MODEL, prompt: PROMPT, seconds: LENGTH, size: SIZE },
   }),
   true,
 );
-export const GENERATION_REQUEST = takes(
+export const GENERATION_REQUEST = requestBody(
   body(['model'], {
     ...{ model: MODEL, prompt: PROMPT, seconds: LENGTH, duration: LENGTH, size: SIZE },
     ...{ width: WHOLE, height: WHOLE, fps: NUMBER, seed: NUMBER, n: { ...WHOLE, maximum: 1 } },
@@ -312,7 +312,7 @@ export const GENERATION_REQUEST = takes(
   }),
   true,
 );
-export const REMIX_REQUEST = takes(body(['prompt'], { prompt: PROMPT }), true);
+export const REMIX_REQUEST = requestBody(body(['prompt'], { prompt: PROMPT }), true);
 
 /** Parameters that handlers read themselves, for the OpenAPI document. */
 

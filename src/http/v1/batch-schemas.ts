@@ -1,5 +1,5 @@
 import { constant } from '../responses/describe-answer.ts';
-import { ANY_OBJECT, body, MODEL, NUMBER, object, orNull, TEXT, takesAs, WHOLE } from './schema-parts.ts';
+import { ANY_OBJECT, body, MODEL, NUMBER, object, orNull, requestBodyAs, TEXT, WHOLE } from './schema-parts.ts';
 
 const TIME = { type: ['integer', 'null'] } as const;
 export const Batch = object(
@@ -57,7 +57,7 @@ export const BatchFile = object({
 });
 
 const ITEM_BODY = { ...ANY_OBJECT, required: ['model'], properties: { model: MODEL } };
-export const BATCH_REQUEST = takesAs({
+export const BATCH_REQUEST = requestBodyAs({
   'application/json': body([], {
     requests: {
       type: 'array',
@@ -77,7 +77,7 @@ export const BATCH_REQUEST = takesAs({
   }),
   'application/jsonl': TEXT,
 });
-export const FILE_REQUEST = takesAs({
+export const FILE_REQUEST = requestBodyAs({
   'multipart/form-data': body(['file', 'purpose'], {
     file: { type: 'string', format: 'binary' },
     purpose: constant('batch'),

@@ -21,12 +21,12 @@ export const body = (required: readonly string[], properties: Record<string, obj
   additionalProperties: true,
 });
 /** Schemas by the content types of a body. */
-export const takesAs = (schemas: Record<string, object>) => ({
+export const requestBodyAs = (schemas: Record<string, object>) => ({
   requestBody: {
     required: true,
     content: Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }])),
   },
 });
-export const takes = (schema: object, forms = false) =>
-  takesAs({ 'application/json': schema, ...(forms ? { 'multipart/form-data': schema } : {}) });
+export const requestBody = (schema: object, forms = false) =>
+  requestBodyAs({ 'application/json': schema, ...(forms ? { 'multipart/form-data': schema } : {}) });
 export const MODEL = { ...TEXT, description: 'Model ID, as listed by GET /v1/models.', examples: ['demo-video'] };

@@ -24,7 +24,7 @@ import {
   pruningFault,
   RETRY_SECONDS,
   scheduledSince,
-  wasMade,
+  hasRun,
 } from './due-backups.ts';
 import type { BackupConfig } from './types.ts';
 
@@ -136,7 +136,7 @@ export function createBackups(deps: Deps): Backups {
     const run = runs.find((each) => each.id === due.id);
     const isWaiting =
       run?.status === 'failed' && now - run.endedAt < RETRY_SECONDS && run.endedAt <= now + BACKUP_CLOCK_SECONDS;
-    if (run?.status === 'running' || isWaiting || wasMade(runs, due)) return;
+    if (run?.status === 'running' || isWaiting || hasRun(runs, due)) return;
     await make(['--schedule']);
   }
 

@@ -38,7 +38,7 @@ const nameRun = (at: number): string => `daily ${isoTime(at * 1000).slice(0, 10)
  * One that is more than a day ahead of what was due was made under a wrong clock, and does not
  * count.
  */
-export const wasMade = (runs: readonly BackupRun[], { id, at }: DueBackup): boolean =>
+export const hasRun = (runs: readonly BackupRun[], { id, at }: DueBackup): boolean =>
   runs.some(
     (run) =>
       run.status === 'done' &&

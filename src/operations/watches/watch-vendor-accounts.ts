@@ -16,7 +16,7 @@ import {
 import { findDriver, type Generation, type Pin } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
-import { type RunAccountHook, readBalance, readToldLimits, type VendorDeps } from '../../vendors/index.ts';
+import { type RunAccountHook, readBalance, readReportedLimits, type VendorDeps } from '../../vendors/index.ts';
 
 const LOOK_EVERY_MS = 60_000;
 /** How old the last answer is when the vendor is asked again. */
@@ -46,8 +46,8 @@ type Deps = {
   pin: () => Pin;
 };
 
-/** The hooks that say how to ask, if any. `tells`: the plugin can tell limits at all. */
-type Hooks = { balance: RunAccountHook | undefined; limits: RunAccountHook | undefined; tells: boolean };
+/** The hooks that say how to ask, if any. `reportsLimits`: the plugin can report limits at all. */
+type Hooks = { balance: RunAccountHook | undefined; limits: RunAccountHook | undefined; reportsLimits: boolean };
 
 export function createVendorAccountWatch({
   store,
@@ -76,7 +76,7 @@ export function createVendorAccountWatch({
       return outcome.ok ? { ok: true, value: outcome.value.value } : outcome;
     };
 
-  /** A channel's script goes before its plugin, which alone tells limits. */
+  /** A channel's script goes before its plugin, which alone reports limits. */
   function findHooks(account: VendorAccount, generation: Generation): Hooks {
     const { channel } = account;
     const { balance_script: script } = channel.settings;
@@ -90,7 +90,7 @@ export function createVendorAccountWatch({
     return {
       balance: hasScript ? runScript(script, channel) : findHook('buildBalanceRequest'),
       limits: findHook('queryCapacity'),
-      tells: plugin?.has('queryCapacity') === true,
+      reportsLimits: plugin?.has('queryCapacity') === true,
     };
   }
 
@@ -109,15 +109,15 @@ export function createVendorAccountWatch({
       const read = await readBalance(common, account, { runHook: hooks.balance, ...asking });
       // A query that was stopped says nothing about the vendor.
       if (!read.ok && stopping.signal.aborted) return false;
-      await store.credentials.noteBalance(id, at, read.ok ? { usd: read.value } : { failed: read.error });
+      await store.credentials.recordBalance(id, at, read.ok ? { usd: read.value } : { failed: read.error });
     }
     if (hooks.limits) {
-      const read = await readToldLimits(common, account, { runHook: hooks.limits, ...asking });
+      const read = await readReportedLimits(common, account, { runHook: hooks.limits, ...asking });
       if (!read.ok && stopping.signal.aborted) return false;
-      await store.credentials.noteToldLimits(id, at, read.ok ? { limits: read.value } : { failed: read.error });
-    } else if (!hooks.tells && (stored.toldLimits !== null || stored.toldLimitsFault !== null)) {
+      await store.credentials.recordReportedLimits(id, at, read.ok ? { limits: read.value } : { failed: read.error });
+    } else if (!hooks.reportsLimits && (stored.reportedLimits !== null || stored.reportedLimitsFault !== null)) {
       // Another plugin serves the channel now.
-      await store.credentials.noteToldLimits(id, at, { limits: null });
+      await store.credentials.recordReportedLimits(id, at, { limits: null });
     }
     return true;
   }
@@ -131,9 +131,9 @@ export function createVendorAccountWatch({
     const reads = accounts.map((account) =>
       places.run(async () => {
         const hooks = findHooks(account, generation);
-        const { status, toldLimits, toldLimitsFault } = account.credential;
-        const wasTold = toldLimits !== null || toldLimitsFault !== null;
-        if (status !== STATUS.enabled || !(hooks.balance || hooks.limits || wasTold)) return false;
+        const { status, reportedLimits, reportedLimitsFault } = account.credential;
+        const wasReported = reportedLimits !== null || reportedLimitsFault !== null;
+        if (status !== STATUS.enabled || !(hooks.balance || hooks.limits || wasReported)) return false;
         return readOne(account, { hooks, isDue, signal });
       }),
     );

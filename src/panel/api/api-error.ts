@@ -1,6 +1,6 @@
 import { isObject } from '../../kernel/json.ts';
 import type { TextKey } from '../i18n/texts.ts';
-import type { SaidSentence } from './say-sentence.ts';
+import type { SaidSentence } from './translate-sentence.ts';
 
 type ApiErrorInput = {
   status: number;
@@ -93,14 +93,20 @@ export function readFieldErrors(details: unknown, said: SaidSentence): Map<strin
   for (const { field, ...entry } of listEntries(details)) {
     const text = entry.message ?? entry.rule ?? said.message;
     if (typeof text !== 'string') continue;
-    const own = entry.message === undefined ? said : readSaid(entry);
+    const own = entry.message === undefined ? said : readSentence(entry);
     fieldErrors.set(field, { ...own, message: text, rule: typeof entry.rule === 'string' ? entry.rule : undefined });
   }
   return fieldErrors;
 }
 
 /** `reason` and `params` of an answer or one of its entries. */
-export function readSaid({ reason, params }: { reason?: unknown; params?: unknown }): Omit<SaidSentence, 'message'> {
+export function readSentence({
+  reason,
+  params,
+}: {
+  reason?: unknown;
+  params?: unknown;
+}): Omit<SaidSentence, 'message'> {
   if (typeof reason !== 'string') return {};
   return { reason, params: isObject(params) ? (params as SaidSentence['params']) : {} };
 }

@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../i18n/texts.ts';
 import { ApiError, type FieldError, UserError } from './api-error.ts';
-import { saySentence, translateOrQuote } from './say-sentence.ts';
+import { translateOrQuote, translateSentence } from './translate-sentence.ts';
 
 /** Says what went wrong and what to do, in the user's language. */
 export function errorMessage(error: unknown, t: TFunction, language: string): string {
@@ -33,7 +33,7 @@ export function codeMessage({ error, t, language, overrides = {} }: CodeMessageI
   if (override !== undefined) return t(override, messageValues(error, t, language));
   if (isWrittenByOperator(error)) return error.message;
   const known = codeTexts[error.code];
-  const said = saySentence(error, t);
+  const said = translateSentence(error, t);
   if (said !== null) return said;
   if (known !== undefined) return withoutEmptyEnd(t(known, messageValues(error, t, language)));
   const key = `refusal.${error.code}`;
@@ -45,7 +45,7 @@ export function codeMessage({ error, t, language, overrides = {} }: CodeMessageI
 
 /** The text for what is wrong with one field. */
 export function fieldMessage({ message, reason, params, rule }: FieldError, t: TFunction, language: string): string {
-  const said = saySentence({ message, reason, params }, t);
+  const said = translateSentence({ message, reason, params }, t);
   if (said !== null) return said;
   // The API's own sentence is English, and more exact than the texts below.
   if (language === 'en') return message;

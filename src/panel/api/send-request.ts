@@ -1,4 +1,4 @@
-import { ApiError, readFieldErrors, readSaid } from './api-error.ts';
+import { ApiError, readFieldErrors, readSentence } from './api-error.ts';
 
 export type ApiRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -44,7 +44,7 @@ export function createSendRequest(): SendRequest {
     const answer = await readObject(response);
     if (response.ok && answer?.success === true) return answer.data as T;
     const message = typeof answer?.message === 'string' ? answer.message : response.statusText;
-    const said = readSaid(answer ?? {});
+    const said = readSentence(answer ?? {});
     throw new ApiError({
       ...said,
       status: response.status,

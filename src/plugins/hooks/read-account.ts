@@ -12,7 +12,7 @@ export type AccountRequest = { url: string; method: string; headers: Record<stri
 
 type Limit = { [K in (typeof LIMIT_FIELDS)[number]]?: number };
 /** What a vendor lets an account run, and its models by the vendor's names. */
-export type ToldLimits = Limit & { models?: Record<string, Limit> };
+export type ReportedLimits = Limit & { models?: Record<string, Limit> };
 
 /** Checks what buildBalanceRequest returns. */
 export function readBalanceRequest(value: Json | undefined, baseUrl: string): Result<AccountRequest, Sentence> {
@@ -38,7 +38,7 @@ export const readBalanceAmount = (value: Json | undefined): Result<number, Sente
     : err(sentence('balance.no_amount'));
 
 /** `limits` null: the vendor says nothing about this account. */
-type CapacityAnswer = { request: AccountRequest } | { limits: ToldLimits | null };
+type CapacityAnswer = { request: AccountRequest } | { limits: ReportedLimits | null };
 
 /** Checks what queryCapacity returns. `answered`: the vendor has been asked; it is asked once. */
 export function readCapacityAnswer(
@@ -60,7 +60,7 @@ export function readCapacityAnswer(
     : err(sentence('told_limits.invalid'));
 }
 
-function readLimits(value: Json | undefined): ToldLimits | undefined {
+function readLimits(value: Json | undefined): ReportedLimits | undefined {
   const limit = readLimit(value);
   if (!limit || !isObject(value)) return undefined;
   const { models = {} } = value;

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createJsonScanner, editJson, isObject, type JsonObject, parseJson } from '../../kernel/index.ts';
-import type { AskedVideo } from '../../store/ports/index.ts';
+import type { RequestedVideo } from '../../store/ports/index.ts';
 import { readLengthAndSize } from '../../tasks/index.ts';
 import type { RelayedRequest, RelayIntent } from '../types.ts';
 
@@ -11,10 +11,10 @@ const BOUNDS = { maxBytes: 256 * 1024, maxValues: 10_000, maxDepth: 32 };
 const REQUIRED = ['object', 'model', 'created_at', 'progress', 'seconds', 'size'];
 
 /** The length and size that a request asks for. A remix takes what it omits from its source. */
-export function readAskedVideo(
+export function readRequestedVideo(
   { model, values, facts, references }: RelayIntent,
   { remix }: RelayedRequest,
-): AskedVideo {
+): RequestedVideo {
   const asked = [values, ...(remix?.video ? [remix.video as JsonObject] : [])];
   const source = references.find(({ kind }) => kind === 'video')?.objectId;
   return {
@@ -29,7 +29,7 @@ export function readAskedVideo(
  * needs no key.
  */
 export type KnownVideo = {
-  asked: AskedVideo | undefined;
+  asked: RequestedVideo | undefined;
   createdAt: number;
   link?: string | undefined;
   cost?: JsonObject | undefined;

@@ -6,7 +6,13 @@ import {
   sliceChunks,
   type WantedValue,
 } from '../../kernel/index.ts';
-import type { AskedVideo, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord } from '../../store/ports/index.ts';
+import type {
+  RelayObject,
+  RelayObjectKind,
+  RelayPartKind,
+  RelayRecord,
+  RequestedVideo,
+} from '../../store/ports/index.ts';
 import type { TaskDeps } from '../../tasks/index.ts';
 import { type EventConsumer, findInEvents } from '../answers/read-events.ts';
 import { vendorHost } from '../bodies/build-relay-request.ts';
@@ -99,7 +105,7 @@ export function createVendorIdFinder(kind: RelayObjectKind): VendorIdFinder {
 }
 
 /** `video`: what the request for a video said. */
-type FoundIds = { relay: RelayRecord; account: VendorAccount; ids: readonly VendorId[]; video?: AskedVideo };
+type FoundIds = { relay: RelayRecord; account: VendorAccount; ids: readonly VendorId[]; video?: RequestedVideo };
 
 /**
  * Stores the ids with their owner, so that only this user can use the objects. A failure is only

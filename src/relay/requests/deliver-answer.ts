@@ -4,7 +4,7 @@ import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from '..
 import { watchForFailure } from '../answers/watch-for-failure.ts';
 import { ENDPOINTS, keepsObject } from '../endpoints.ts';
 import { relayErrors } from '../errors.ts';
-import { completeVideo, readAskedVideo } from '../objects/complete-video.ts';
+import { completeVideo, readRequestedVideo } from '../objects/complete-video.ts';
 import { describeVideo } from '../objects/describe-relay.ts';
 import { findVendorIds, storeVendorIds } from '../objects/vendor-ids.ts';
 import { estimateSpokenSeconds } from '../sound/estimate-spoken-seconds.ts';
@@ -70,7 +70,7 @@ async function deliverWhole(
   // The answer of what is held in memory waits for no write.
   if (relay.hold) deps.shared.settlements.track(billed);
   else await billed;
-  const video = relay.kind === 'video' ? readAskedVideo(intent, request) : undefined;
+  const video = relay.kind === 'video' ? readRequestedVideo(intent, request) : undefined;
   if (keepsObject(relay.kind)) {
     const ids = await findVendorIds(relay.kind, body.value);
     if (!ids.some(({ kind }) => kind === relay.kind)) {

@@ -50,7 +50,7 @@ export async function explainUser(
             failed: totals.failed,
             amount: toUsd(totals.spend),
           }),
-      ...sayFailures(failures, totals.failed),
+      ...describeFailures(failures, totals.failed),
     ],
     facts: listFacts(
       { name: 'status', as: 'state', value: isEnabled ? 'enabled' : 'disabled' },
@@ -141,7 +141,7 @@ export async function explainChannel(
       totals.succeeded + totals.failed === 0
         ? sentence('cases.channel_idle')
         : sentence('cases.channel_tasks', { succeeded: totals.succeeded, failed: totals.failed }),
-      ...sayFailures(failures, totals.failed),
+      ...describeFailures(failures, totals.failed),
     ],
     facts: listFacts(
       { name: 'status', as: 'state', value: isEnabled ? (isResting ? 'resting' : 'enabled') : 'disabled' },
@@ -165,7 +165,7 @@ export async function explainChannel(
 }
 
 /** Why the only task failed, or what several failed of. */
-function sayFailures([most]: Failures, failed: number): Sentence[] {
+function describeFailures([most]: Failures, failed: number): Sentence[] {
   if (!most || (most.tasks === 1 && failed > 1)) return [];
   const { reason: message, sentence: said, tasks: count } = most;
   const fault = said ? { message, ...said } : quoted(message);

@@ -89,7 +89,7 @@ type Bill = { reserved: number; settled: number | null };
 function answerForTask(task: TaskRecord, bill: Bill): Sentence[] {
   if (task.status === 'SUCCESS') {
     const seconds = Math.max(0, task.finishTime - task.createdAt);
-    return [sentence('cases.task_succeeded', { seconds }), sayCharge(bill)];
+    return [sentence('cases.task_succeeded', { seconds }), describeCharge(bill)];
   }
   if (task.status !== 'FAILURE') {
     const state = task.phase === 'waiting' ? sentence('cases.task_waiting') : sentence('cases.task_running');
@@ -105,7 +105,7 @@ function answerForTask(task: TaskRecord, bill: Bill): Sentence[] {
   ];
 }
 
-function sayCharge({ reserved, settled }: Bill): Sentence {
+function describeCharge({ reserved, settled }: Bill): Sentence {
   const charged = settled ?? reserved;
   if (charged === 0) return sentence('cases.free');
   const amounts = { reserved: toUsd(reserved), amount: toUsd(charged) };

@@ -131,7 +131,7 @@ export async function schedulePreviews(
   const createdAt = deps.clock.unix();
   const rows = wanted.map((artifactKey) => ({ taskId, userId, artifactKey, kind: PREVIEW_KIND, createdAt }));
   try {
-    if (await deps.store.previews.want(rows, TRIES_MS)) deps.node.wakeResults();
+    if (await deps.store.previews.schedule(rows, TRIES_MS)) deps.node.wakeResults();
   } catch (error) {
     deps.logger.warn({ err: error, task_id: taskId }, 'previews could not be scheduled');
   }

@@ -109,7 +109,7 @@ export interface BatchStore {
   /** Open batches that are due, the longest overdue first. */
   due(limit: number): Promise<BatchRecord[]>;
   /** When an open batch is looked at next. */
-  lookAgain(batchId: string, inMs: number): Promise<void>;
+  postpone(batchId: string, inMs: number): Promise<void>;
   /** Items that are still to be sent, in order, including those in `sending`. */
   unsent(batchId: string, limit: number): Promise<BatchItem[]>;
   /** Notes that an item is being sent, before it is. False: it was ended. */

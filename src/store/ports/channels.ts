@@ -122,8 +122,8 @@ export type CredentialRecord = {
   /** Why the last try failed; null: it did not. */
   balanceFault: (StoredSentence & { message: string }) | null;
   /** What its vendor says that it may run, read with the balance; null: it does not say. */
-  toldLimits: DeclaredLimits | null;
-  toldLimitsFault: (StoredSentence & { message: string }) | null;
+  reportedLimits: DeclaredLimits | null;
+  reportedLimitsFault: (StoredSentence & { message: string }) | null;
   createdAt: number;
   updatedAt: number;
   /** 0: it is in use. A removed one serves only what was begun with it. */
@@ -158,9 +158,13 @@ export interface CredentialStore {
    * What the vendor said, unless the key was replaced since `at`, the time of the claim. After a
    * failure what it said before stays.
    */
-  noteBalance(id: number, at: number, read: { usd: number } | { failed: Sentence }): Promise<void>;
-  noteToldLimits(id: number, at: number, read: { limits: DeclaredLimits | null } | { failed: Sentence }): Promise<void>;
-  noteError(id: number, error: { said: Sentence; at: number }): Promise<void>;
+  recordBalance(id: number, at: number, read: { usd: number } | { failed: Sentence }): Promise<void>;
+  recordReportedLimits(
+    id: number,
+    at: number,
+    read: { limits: DeclaredLimits | null } | { failed: Sentence },
+  ): Promise<void>;
+  recordError(id: number, error: { said: Sentence; at: number }): Promise<void>;
   /** Deletes removed ones that no task and no relayed object needs any more. Returns how many. */
   deleteUnused(removedBefore: number): Promise<number>;
 }

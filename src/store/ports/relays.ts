@@ -67,7 +67,7 @@ export type EndedRelay = Omit<NewRelay, 'leaseForMs'> &
 export type RelayPartKind = 'item' | 'container';
 
 /** What a request for a video said: a vendor's object that lacks it is completed from this. */
-export type AskedVideo = { model: string; seconds?: string; size?: string; remixed_from_video_id?: string };
+export type RequestedVideo = { model: string; seconds?: string; size?: string; remixed_from_video_id?: string };
 
 /** An object that a vendor created for a relayed request. */
 export type RelayObject<Kind extends RelayObjectKind | RelayPartKind = RelayObjectKind> = {
@@ -83,7 +83,7 @@ export type RelayObject<Kind extends RelayObjectKind | RelayPartKind = RelayObje
   /** The credential of the channel; null: its first. */
   credentialId: number | null;
   /** What the request for a video said; absent for a video that is older than this. */
-  video?: AskedVideo;
+  video?: RequestedVideo;
 };
 
 /**

@@ -100,7 +100,7 @@ export interface ResultStore {
    * Adds results to keep, due at once and given up `forMs` from now; those that are known stay as
    * they are.
    */
-  want(results: readonly PendingResult[], forMs: number): Promise<void>;
+  schedule(results: readonly PendingResult[], forMs: number): Promise<void>;
   /**
    * Milliseconds until the next pending result is due, by the store's clock: 0 or less when one is;
    * undefined without one whose lease is free.
@@ -160,7 +160,7 @@ export interface ResultStore {
   /** Forgets the files that a task was sent with after it had waited (`heldKey`), as above. */
   releaseHeld(taskId: string): Promise<number>;
   /** Does so for tasks that no longer wait, where a process died before it called `releaseHeld`. */
-  releaseLeftHeld(limit: number): Promise<number>;
+  releaseAbandoned(limit: number): Promise<number>;
   /** Forgets all results of a task and releases their files. Returns how many there were. */
   forget(taskId: string): Promise<number>;
   /** Forgets about `limit` results whose `keptUntil` has passed. */
@@ -212,10 +212,10 @@ export const PREVIEW_KIND = 'preview';
  */
 export interface PreviewStore {
   /**
-   * Adds previews of one task that the gateway is to make, as `ResultStore.want` does. False where
-   * the task is gone or hidden: then nothing was written.
+   * Adds previews of one task that the gateway is to make, as `ResultStore.schedule` does. False
+   * where the task is gone or hidden: then nothing was written.
    */
-  want(previews: readonly PendingResult[], forMs: number): Promise<boolean>;
+  schedule(previews: readonly PendingResult[], forMs: number): Promise<boolean>;
   /**
    * Keeps a preview that somebody else made, unless one is kept: a node that is making one loses
    * its claim. `no_task`: the task is gone, hidden or another user's. Otherwise as

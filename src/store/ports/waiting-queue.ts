@@ -195,7 +195,7 @@ export interface WaitingStore {
     options?: { looksAtAll: boolean },
   ): Promise<Pick<WaitingRecord, 'taskId' | 'node' | 'attached' | 'parked' | 'sinceMs' | 'deadlineMs'>[]>;
   /** Tasks that wait for clients of nodes other than these. */
-  leftBehind(liveNodes: readonly string[], limit: number): Promise<string[]>;
+  ofDeadNodes(liveNodes: readonly string[], limit: number): Promise<string[]>;
   /**
    * Tasks of users or API keys that are gone or were switched off, and those that only a channel
    * could serve that is gone.

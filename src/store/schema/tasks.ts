@@ -1,6 +1,6 @@
 import type { Json, JsonObject, StoredSentence } from '../../kernel/index.ts';
 import type {
-  AskedVideo,
+  RequestedVideo,
   BatchItemStatus,
   BatchStatus,
   BillingSnapshot,
@@ -271,7 +271,7 @@ export const defineRelay = (columns: DialectColumns) => ({
     relayId: columns.varchar('relay_id', 64).notNull(),
     createdAt: columns.big('created_at').notNull(),
     credentialId: columns.big('credential_id'),
-    video: columns.json<AskedVideo>('video'),
+    video: columns.json<RequestedVideo>('video'),
   }),
 });
 

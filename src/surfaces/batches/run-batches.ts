@@ -76,7 +76,7 @@ export function createBatchRunner(deps: SurfaceDeps, wakeWebhooks: () => void): 
         logger.warn({ err: error, batch_id: batch.batchId }, 'a batch could not go on; it is tried again');
       }
       if (pause === undefined) wakeWebhooks();
-      else await store.batches.lookAgain(batch.batchId, pause);
+      else await store.batches.postpone(batch.batchId, pause);
     });
   }
 

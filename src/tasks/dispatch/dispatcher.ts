@@ -271,7 +271,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
         lost === 'caller' ? taskErrors.caller_disabled() : taskErrors.origin_task_channel_disabled(),
       );
     const alive = onlyNode ? [node.id] : (await store.nodes.alive(NODE_ALIVE_SECONDS)).map(({ id }) => id);
-    for (const taskId of await store.waiting.leftBehind([...alive, node.id], MAX_BATCH))
+    for (const taskId of await store.waiting.ofDeadNodes([...alive, node.id], MAX_BATCH))
       await endOne(taskId, taskErrors.client_left());
   }
 

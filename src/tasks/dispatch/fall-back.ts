@@ -20,7 +20,7 @@ import type { FindCaller } from './find-caller.ts';
 /** Tasks of one queue that are looked at together. */
 const MAX_LOOKED_AT = 16;
 
-type Look = { findCaller: FindCaller; nodes: readonly string[] };
+type SweepContext = { findCaller: FindCaller; nodes: readonly string[] };
 type Fallbacks = Readonly<Record<string, ModelFallback>>;
 
 /**
@@ -32,7 +32,7 @@ type Fallbacks = Readonly<Record<string, ModelFallback>>;
 export async function fallBack(
   deps: TaskDeps,
   classes: readonly WaitingCount[],
-  { findCaller, nodes }: Look,
+  { findCaller, nodes }: SweepContext,
 ): Promise<number> {
   // An older node would bill such a task by its own price alone.
   if (!deps.node.features.has('accepted_price@1')) return 0;

@@ -37,7 +37,7 @@ export async function notePassedOver({ store, clock, logger }: TaskDeps, { taskI
 /** Notes a refusal for people who look for its reason; the task does not wait for the write. */
 export function noteRefusal({ store, clock, logger }: TaskDeps, { credential }: VendorAccount, error: AppError): void {
   void store.credentials
-    .noteError(credential.id, { said: toSentence(error), at: clock.unix() })
+    .recordError(credential.id, { said: toSentence(error), at: clock.unix() })
     .catch((failure: unknown) => logger.warn({ err: failure }, "a credential's refusal could not be noted"));
 }
 

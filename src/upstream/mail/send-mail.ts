@@ -181,7 +181,7 @@ function watchSilence(
   return { found, stop: () => clearTimeout(timer) };
 }
 
-type Talk = {
+type SmtpSession = {
   server: MailServer;
   /** Rejects when the server waits for TLS that the settings do not begin with. */
   waitsForTls: Promise<never>;
@@ -194,13 +194,13 @@ type Talk = {
 /** One of our own rules ended the conversation. */
 class Refusal extends SentenceError {}
 
-async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
-  const { server, isPrivate, written, done } = talk;
+async function converse(connection: SMTPConnection, session: SmtpSession): Promise<void> {
+  const { server, isPrivate, written, done } = session;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const broken = new Promise<never>((_, reject) => {
     connection.on('error', reject);
     connection.once('end', () => reject(codedError('ECONNECTION')));
-    timer = setTimeout(() => reject(codedError('ETIMEDOUT')), talk.wholeMs);
+    timer = setTimeout(() => reject(codedError('ETIMEDOUT')), session.wholeMs);
   });
   // It may reject when nothing waits for it any more.
   broken.catch(() => {});
@@ -209,7 +209,7 @@ async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
     Promise.race([
       new Promise<T | undefined>((resolve, reject) => run((error, value) => (error ? reject(error) : resolve(value)))),
       broken,
-      talk.waitsForTls,
+      session.waitsForTls,
     ]);
 
   try {

@@ -7,7 +7,7 @@ import type { Credential } from '../resolve-credential.ts';
 import type { VendorDeps } from '../types.ts';
 import { contentFailure, statusFailure } from './fetch-content.ts';
 
-type Look = {
+type ContentLookup = {
   plugin: LoadedPlugin;
   channel: ChannelRecord;
   credential: Credential;
@@ -22,7 +22,7 @@ type Look = {
  */
 export async function locateContent(
   deps: VendorDeps,
-  { plugin, channel, credential, described, signal }: Look,
+  { plugin, channel, credential, described, signal }: ContentLookup,
 ): Promise<VendorAnswer> {
   credential.addSecretsFrom(described);
   const request = buildUpstreamRequest(plugin, { channel, described });

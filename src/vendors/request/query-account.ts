@@ -2,10 +2,10 @@ import type { VendorAccount } from '../../channels/index.ts';
 import { deadlineSignal, err, type Json, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import {
   type AccountRequest,
+  type ReportedLimits,
   readBalanceAmount,
   readBalanceRequest,
   readCapacityAnswer,
-  type ToldLimits,
 } from '../../plugins/index.ts';
 import type { VendorDeps } from '../types.ts';
 import { CONNECT_TIMEOUT_MS, vendorHosts } from './build-upstream-request.ts';
@@ -47,11 +47,11 @@ export async function readBalance(
 }
 
 /** Asks a vendor what it lets an account run; null: it does not tell. Its errors are as above. */
-export async function readToldLimits(
+export async function readReportedLimits(
   deps: Deps,
   account: VendorAccount,
   { runHook, signal }: Asking,
-): Promise<Result<ToldLimits | null, Sentence>> {
+): Promise<Result<ReportedLimits | null, Sentence>> {
   const ctx = makeContext(deps, account);
   const rules = { baseUrl: account.channel.baseUrl };
   const built = await runHook('queryCapacity', [ctx]);

@@ -119,7 +119,7 @@ async function checkDatabase(config: Config, { results, network }: Wanted): Prom
         ...checkNames(config, options),
         ...(await checkBackups({ store, clock: systemClock, config, options })),
         ...(results ? await checkFiles(config, store, results) : []),
-        ...(network ? await checkWay(config, { store, secretBox: box }, network.channel) : []),
+        ...(network ? await checkRoute(config, { store, secretBox: box }, network.channel) : []),
         ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
       ];
     } finally {
@@ -192,7 +192,7 @@ async function checkFiles(config: Config, store: Store, { verify }: { verify: bo
   }
 }
 
-async function checkWay(
+async function checkRoute(
   config: Config,
   deps: { store: Store; secretBox: SecretBox },
   channel: string | undefined,

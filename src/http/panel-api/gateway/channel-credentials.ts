@@ -65,14 +65,20 @@ const describeCredential = (credential: Credential) => ({
 });
 
 /** What the vendor reports about an account. `fault`: why the last try to read it failed. */
-export const describeTold = ({ balanceMicros, balanceAt, balanceFault, toldLimits, toldLimitsFault }: Credential) => ({
+export const describeReported = ({
+  balanceMicros,
+  balanceAt,
+  balanceFault,
+  reportedLimits,
+  reportedLimitsFault,
+}: Credential) => ({
   balance: {
     usd: balanceMicros === null ? null : balanceMicros / 1_000_000,
     read_at: balanceAt,
     fault: balanceFault,
   },
-  told_limits: toldLimits === null ? null : describeLimits(toldLimits),
-  told_limits_fault: toldLimitsFault,
+  told_limits: reportedLimits === null ? null : describeLimits(reportedLimits),
+  told_limits_fault: reportedLimitsFault,
 });
 
 /**
@@ -86,7 +92,7 @@ export const showCredential = (
 ) => ({
   ...describeCredential(credential),
   used_quota: credential.usedQuota,
-  ...describeTold(credential),
+  ...describeReported(credential),
   key_readable: account !== undefined && channels.isReadable(account),
   running: account ? capacity.running(account) : 0,
 });

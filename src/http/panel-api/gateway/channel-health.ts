@@ -12,7 +12,7 @@ import type { ChannelTrial, TryChannel } from '../../../vendors/index.ts';
 import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { describeTold } from './channel-credentials.ts';
+import { describeReported } from './channel-credentials.ts';
 
 const PERIODS = { '24': 24, '168': 168 } as const;
 const MAX_RESTS = 100;
@@ -135,7 +135,7 @@ export function channelTestRoutes(
         const { id } = await channels.get(readId(params.id));
         const keys = await readAccounts(id, request.signal);
         const read = await channels.credentials.list(id);
-        return ok({ keys, credentials: read.map((each) => ({ id: each.id, ...describeTold(each) })) });
+        return ok({ keys, credentials: read.map((each) => ({ id: each.id, ...describeReported(each) })) });
       },
       {
         admin: true,

@@ -110,8 +110,8 @@ export function readUsageFilter(
   query: Partial<Record<keyof typeof usageQuery, string>>,
 ): UsageFilter {
   const { scope, plugin, model, since, until } = query;
-  const isOfOthers = query.user_id || query.user || query.channel_id || query.channel;
-  if (isOfOthers && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
+  const concernsOthers = query.user_id || query.user || query.channel_id || query.channel;
+  if (concernsOthers && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
   const userId = readIdFilter(query, ['user_id', 'user']);
   const apiKeyId = readIdFilter(query, ['api_key_id', 'api_key']);
   const channelId = readIdFilter(query, ['channel_id', 'channel']);

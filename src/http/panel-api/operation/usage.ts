@@ -62,8 +62,8 @@ export function usageRoutes(
     '/api/usage',
     async ({ query, panel }) => {
       const { by = 'model' } = query;
-      const isOfOthers = query.user_id || query.user || query.channel_id || query.channel;
-      if ((query.scope === 'all' || isOfOthers || by === 'user' || by === 'channel') && !isAdmin(panel))
+      const concernsOthers = query.user_id || query.user || query.channel_id || query.channel;
+      if ((query.scope === 'all' || concernsOthers || by === 'user' || by === 'channel') && !isAdmin(panel))
         throw httpErrors.insufficient_privilege();
       const report = await reports.usage({
         period: readPeriod(query, clock.unix()),

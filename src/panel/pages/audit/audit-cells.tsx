@@ -10,7 +10,7 @@ import { usePriceWords } from '../../ui/display/use-price-words.ts';
 import { useNamed } from '../../ui/form/name-select.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
-import { isCode, nameField, rankField, readPlainPrice, type SayValue, sayValues } from './audit-fields.ts';
+import { isCode, nameField, rankField, readPlainPrice, type DescribeValue, describeValues } from './audit-fields.ts';
 import { AuditTarget, HistoryLink, useAuditTarget } from './audit-target.tsx';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
@@ -110,7 +110,7 @@ function useDetails(entry: AuditEntry): { changes: Change[]; facts: Fact[] } {
   const { user_id: id } = entry.detail;
   const owner = useNamed({ path: '/api/user/names', id: typeof id === 'number' ? String(id) : '' });
   const names = new Map(owner && [[id, owner.name]]);
-  const says = { time: format.time, value: sayValues(entry, { t, money: format.exactMoney, names }) };
+  const says = { time: format.time, value: describeValues(entry, { t, money: format.exactMoney, names }) };
   const facts = listFacts(entry.detail, says).filter(({ field }) => !isRedundant(field, entry.detail.after));
   return { changes: listChanges(entry.detail, says), facts };
 }
@@ -341,7 +341,7 @@ function readStates({ before, after }: Detail): Detail {
 type Says = {
   /** Formats Unix seconds. */
   time(seconds: number): string;
-  value: SayValue;
+  value: DescribeValue;
 };
 
 /**

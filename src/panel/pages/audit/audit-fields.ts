@@ -163,23 +163,23 @@ const codeFields: ReadonlySet<string> = new Set([
 /** Whether a value is code: an identifier, an address, JSON. Words and amounts are not. */
 export const isCode = (field: string, value = ''): boolean => codeFields.has(field) || /^[[{]/.test(value);
 
-export type SayValue = (field: string, value: unknown) => string | undefined;
+export type DescribeValue = (field: string, value: unknown) => string | undefined;
 
 /** `names`: what ids of accounts stand for. */
-type SayInput = { t: TFunction; money(quota: number): string; names?: ReadonlyMap<unknown, string> };
+type DescribeInput = { t: TFunction; money(quota: number): string; names?: ReadonlyMap<unknown, string> };
 
 /** Says the values that pages of the panel show as words or as money; undefined for all others. */
-export function sayValues(
+export function describeValues(
   { action, target }: Pick<AuditEntry, 'action' | 'target'>,
-  { t, money, names }: SayInput,
-): SayValue {
+  { t, money, names }: DescribeInput,
+): DescribeValue {
   const area = readArea(action);
   const isMoneyOption = area === 'option' && moneyOptions.includes(target.replace(/^option:/, ''));
   return (field, value) => {
     const text = valueTexts[`${area}.${field}.${value}`];
     if (text !== undefined) return t(text);
     if (field === 'user_id') return names?.get(value) ?? `#${value}`;
-    if (field === 'budget') return sayBudget(value, { t, money });
+    if (field === 'budget') return formatBudget(value, { t, money });
     if (area === 'user' && field === 'role' && typeof value === 'number') return t(roleTextKey(value));
     // An option's value is always a text.
     const isSwitch = typeof value === 'boolean' || (area === 'option' && (value === 'true' || value === 'false'));
@@ -190,7 +190,7 @@ export function sayValues(
 }
 
 /** Older entries have it as text: `500000 a month`. */
-function sayBudget(value: unknown, { t, money }: SayInput): string | undefined {
+function formatBudget(value: unknown, { t, money }: DescribeInput): string | undefined {
   const [, amount, period] =
     typeof value === 'string'
       ? (/^(\d+) a (\w+)$/.exec(value) ?? [])

@@ -36,7 +36,7 @@ export function CasePage() {
     <Page
       heading={nameCase(found.data, t)}
       mark={found.data && <CaseStatus {...found.data} />}
-      intro={found.data === undefined ? t('case.intro') : `${sayKind(found.data, t)} · ${t('case.intro')}`}
+      intro={found.data === undefined ? t('case.intro') : `${describeKind(found.data, t)} · ${t('case.intro')}`}
       back={<BackLink to={`${backTo[list]}/${encodeURIComponent(id)}`}>{t(`case.back.${list}`)}</BackLink>}
       actions={
         found.data !== undefined && (
@@ -92,7 +92,7 @@ export function SharedCasePage() {
             {(file) => (
               <>
                 <Text size="sm" c="dimmed">
-                  {sayKind(file, t)} · {t('case.until', { when: format.time(file.expires_at) })}
+                  {describeKind(file, t)} · {t('case.until', { when: format.time(file.expires_at) })}
                 </Text>
                 <CaseView file={file} />
               </>
@@ -114,7 +114,7 @@ function nameCase(file: Named | undefined, t: TFunction): string {
 }
 
 /** What a case file is about: "User", "Channel" or the model of a task. */
-function sayKind({ kind, title }: Named, t: TFunction): string {
+function describeKind({ kind, title }: Named, t: TFunction): string {
   if (kind === 'task') return title;
   return t(kind === 'user' ? 'tasks.column.user' : 'tasks.channel');
 }

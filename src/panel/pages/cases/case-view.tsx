@@ -4,7 +4,7 @@ import type { TFunction } from 'i18next';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { translateOrQuote } from '../../api/say-sentence.ts';
+import { translateOrQuote } from '../../api/translate-sentence.ts';
 import type { CaseFile } from '../../api/types.ts';
 import { loadLanguage } from '../../i18n/create-i18n.ts';
 import { languages, mailLanguage } from '../../i18n/languages.ts';
@@ -189,7 +189,7 @@ function Facts({ facts, timeline, isOfTask, hasLinks }: FactsProps) {
         pairs={facts.flatMap((fact) => {
           const label = factTexts[fact.name];
           const id = 'id' in fact ? String(fact.id ?? '') : '';
-          const said = sayFact(fact, t, format);
+          const said = describeFact(fact, t, format);
           const shown = fact.name === 'plugin' && hasLinks ? <PluginName said={said} pluginKey={id} /> : said;
           const start = hasLinks && isAdmin && id !== '' ? factPaths[fact.name] : undefined;
           const value = copiedFacts.has(fact.name) ? (
@@ -225,7 +225,7 @@ function PluginName({ said, pluginKey }: { said: string; pluginKey: string }) {
   return said.replace(pluginKey, usePluginNames().get(pluginKey) ?? pluginKey);
 }
 
-function sayFact(fact: Fact, t: TFunction, format: Format): string {
+function describeFact(fact: Fact, t: TFunction, format: Format): string {
   switch (fact.as) {
     case 'state': {
       const key = states[fact.value];

@@ -41,7 +41,7 @@ export const isResting = ({ resting_until: until }: Pick<ModelCapacity, 'resting
   until > Date.now() / 1000;
 
 /** Why nothing is sent, as a sentence of its own. */
-export function sayRestReason(reason: RestReason, t: TFunction): string {
+export function describeRestReason(reason: RestReason, t: TFunction): string {
   const text = t(restReasons[reason]);
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
@@ -75,7 +75,7 @@ export function isCapacityShort({ capacity }: Pick<Channel, 'capacity'>): boolea
 const mostNamed = 3;
 
 /** "a is full. b is paused and resumes in 1 minute."; null where nothing or too much is to say. */
-export function sayShutModels({ models }: Capacity, t: TFunction, format: Format): string | null {
+export function describeShutModels({ models }: Capacity, t: TFunction, format: Format): string | null {
   const shut = models.filter((one) => isFull(one) || isResting(one));
   if (shut.length === 0 || shut.length < models.length || shut.length > mostNamed) return null;
   const sentences = shut.map((one) =>

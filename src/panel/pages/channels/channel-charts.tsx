@@ -1,7 +1,7 @@
 import { Anchor, Group, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { translateOrQuote } from '../../api/say-sentence.ts';
+import { translateOrQuote } from '../../api/translate-sentence.ts';
 import type { Channel, ChannelHistory } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { useChartTimes } from '../../ui/chart/chart-axis.ts';
@@ -29,7 +29,7 @@ export const useHistoryPath = (channelId: number | string): string =>
   `/api/channel/${channelId}/history?hours=${readHours(useFilters(filterNames).values.hours)}`;
 
 /** The reader's time zone, as "GMT+1" or "EST". */
-const sayZone = (language: string): string =>
+const formatZone = (language: string): string =>
   new Intl.DateTimeFormat(language, { timeZoneName: 'short' })
     .formatToParts()
     .find(({ type }) => type === 'timeZoneName')?.value ?? '';
@@ -53,7 +53,7 @@ export function ChannelCharts({ channel }: { channel: Channel }) {
           ]}
         />
         <Text size="sm" c="dimmed">
-          {t('channels.zone', { zone: sayZone(i18n.language) })}
+          {t('channels.zone', { zone: formatZone(i18n.language) })}
         </Text>
       </Group>
       <QueryResult query={history}>

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
-import { translateOrQuote } from '../../api/say-sentence.ts';
+import { translateOrQuote } from '../../api/translate-sentence.ts';
 import type { Channel } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useApiMutation } from '../../session/use-api.ts';

@@ -7,7 +7,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
-import { sayRestReason } from './channel-capacity.tsx';
+import { describeRestReason } from './channel-capacity.tsx';
 
 type RestEvent = ChannelHistory['rests'][number];
 
@@ -76,7 +76,7 @@ export function ChannelRests({ channel, rests }: { channel: Channel; rests: read
       key: 'reason',
       wide: true,
       heading: t('channels.reason'),
-      render: ({ reason }) => sayRestReason(reason, t),
+      render: ({ reason }) => describeRestReason(reason, t),
     },
     {
       key: 'at',
@@ -96,7 +96,7 @@ export function ChannelRests({ channel, rests }: { channel: Channel; rests: read
           <RowBrief
             name={nameSubject(event)}
             state={<RestKind event={event} />}
-            facts={[sayRestReason(event.reason, t)]}
+            facts={[describeRestReason(event.reason, t)]}
             wraps
             wrapsName
             detail={<RestTime event={event} rests={rests} />}

@@ -1,7 +1,7 @@
 import { Anchor, Switch, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { translateOrQuote } from '../../api/say-sentence.ts';
+import { translateOrQuote } from '../../api/translate-sentence.ts';
 import { type Channel, channelStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation } from '../../session/use-api.ts';
@@ -10,7 +10,7 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { findCapacityState, isPaused, isResting, restReasons, sayShutModels } from './channel-capacity.tsx';
+import { describeShutModels, findCapacityState, isPaused, isResting, restReasons } from './channel-capacity.tsx';
 import classes from './channels.module.css';
 
 type ServiceState = { tone: Tone; text: string; detail: string | null };
@@ -28,7 +28,7 @@ function useServiceState({ status, capacity, models }: Channel): ServiceState {
   if (state === 'open') return { tone: 'good', text: t('channels.takesTasks'), detail: waiting };
   if (state === 'full') {
     const text = count === 0 ? t('channels.full') : t('channels.service.full', { count, shown });
-    return { tone: 'waiting', text, detail: sayShutModels(capacity, t, format) ?? t('channels.serviceFull') };
+    return { tone: 'waiting', text, detail: describeShutModels(capacity, t, format) ?? t('channels.serviceFull') };
   }
   if (reason === 'credential') return { tone: 'bad', text: t('channels.service.keyRejected'), detail: waiting };
   const why = reason === '' ? '' : t(restReasons[reason]);

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { ChannelTestResult, SavedChannel } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { sayTrial, TrialStepList } from '../../ui/display/trial-steps.tsx';
+import { describeTrial, TrialStepList } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 /** Calls the vendor with each stored key, free of charge. `runsAtOnce`: without a click. */
@@ -60,7 +60,10 @@ export function ChannelTestSteps({ test }: { test: ChannelTest }) {
   const outcome = { ok: keys.every(({ ok }) => ok), steps: keys.flatMap(({ steps }) => steps) };
   return (
     <div role="status">
-      <Section heading={keys.length === 0 ? t('channels.test') : sayTrial(outcome, t)} intro={t('channels.testHelp')}>
+      <Section
+        heading={keys.length === 0 ? t('channels.test') : describeTrial(outcome, t)}
+        intro={t('channels.testHelp')}
+      >
         {test.isError && <ErrorNotice error={test.error} />}
         {keys.length > 0 && (
           <Stack gap="md">

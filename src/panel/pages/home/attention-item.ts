@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import { type SaidSentence, translateOrQuote } from '../../api/say-sentence.ts';
+import { type SaidSentence, translateOrQuote } from '../../api/translate-sentence.ts';
 import type { AttentionItem } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles } from '../../session/roles.ts';

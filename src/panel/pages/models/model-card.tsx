@@ -9,9 +9,9 @@ import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { TaskPoster } from '../tasks/task-poster.tsx';
+import { describeAbilities } from './describe-abilities.ts';
 import { ModelCodeButton } from './model-code.tsx';
 import classes from './models.module.css';
-import { sayAbilities } from './say-abilities.ts';
 import { useModelWords } from './use-model-words.ts';
 
 type ModelCardProps = { model: Model; result: ModelResult | undefined; schema: CallableModel['schema'] | undefined };
@@ -20,7 +20,7 @@ type ModelCardProps = { model: Model; result: ModelResult | undefined; schema: C
 export function ModelCard({ model: card, result, schema }: ModelCardProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  const { sayMaker } = useModelWords();
+  const { formatMaker } = useModelWords();
   const id = useId();
   const { model, plugin_key: pluginKey } = card;
   const description = localise(card.description, i18n.language);
@@ -44,12 +44,12 @@ export function ModelCard({ model: card, result, schema }: ModelCardProps) {
         <div className={classes.names}>
           <h2 id={id}>{model}</h2>
           <Text size="sm" c="dimmed" truncate {...(description === '' ? {} : { title: description })}>
-            {sayMaker(card)}
+            {formatMaker(card)}
           </Text>
         </div>
       </div>
       {pluginKey !== null && (
-        <p className={classes.takes}>{schema && sayAbilities(schema, { t, format, language: i18n.language })}</p>
+        <p className={classes.takes}>{schema && describeAbilities(schema, { t, format, language: i18n.language })}</p>
       )}
       <ModelPrice card={card} />
       <dl className={classes.facts}>
@@ -83,8 +83,8 @@ export function ModelCard({ model: card, result, schema }: ModelCardProps) {
 }
 
 function ModelPrice({ card }: { card: Model }) {
-  const { sayPrice } = useModelWords();
-  const { short, more } = sayPrice(card);
+  const { formatPrice } = useModelWords();
+  const { short, more } = formatPrice(card);
   const { priced, summary, expression } = card.price;
   return (
     <div className={classes.cost}>

@@ -25,7 +25,7 @@ type ModelTableProps = {
 export function ModelTable({ models, results, sort, onSort }: ModelTableProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const { sayMaker, sayPrice } = useModelWords();
+  const { formatMaker, formatPrice } = useModelWords();
   const duration = format.durationLike(models.flatMap(({ usual_seconds: seconds }) => seconds ?? []));
   const picture = (card: Model, size: 'row' | 'brief') => {
     const result = results.get(modelKey(card));
@@ -48,7 +48,7 @@ export function ModelTable({ models, results, sort, onSort }: ModelTableProps) {
             <span className={classes.names}>
               <span className={classes.name}>{model}</span>{' '}
               <span className={classes.maker}>
-                {sayMaker(card)}
+                {formatMaker(card)}
                 {suspended && <span className={classes.suspended}> · {t('models.suspended')}</span>}
               </span>
             </span>
@@ -66,7 +66,7 @@ export function ModelTable({ models, results, sort, onSort }: ModelTableProps) {
       key: 'price',
       heading: t('models.price'),
       render: (card) => {
-        const { short, more } = sayPrice(card);
+        const { short, more } = formatPrice(card);
         const others = more.join(' · ');
         return (
           <div className={classes.price}>
@@ -131,7 +131,7 @@ export function ModelTable({ models, results, sort, onSort }: ModelTableProps) {
           wrapsName
           {...(card.plugin_key === null ? {} : { to: playgroundPath(card.plugin_key, card.model) })}
           facts={[
-            sayPrice(card).short,
+            formatPrice(card).short,
             card.usual_seconds === null ? '' : format.duration(card.usual_seconds),
             card.success_rate === null ? '' : format.percent(card.success_rate),
           ]}
@@ -142,7 +142,7 @@ export function ModelTable({ models, results, sort, onSort }: ModelTableProps) {
                 {t('models.suspended')}
               </Text>
             ) : (
-              sayMaker(card)
+              formatMaker(card)
             )
           }
           actions={<ModelCodeButton card={card} isSmall />}

@@ -12,7 +12,7 @@ export function useModelWords() {
   const words = usePriceWords();
   return {
     /** Its price in short, and what else there is to say of it. */
-    sayPrice({ price, units, labels }: Model): { short: string; more: readonly string[] } {
+    formatPrice({ price, units, labels }: Model): { short: string; more: readonly string[] } {
       if (!price.priced) return { short: t('models.noPrice'), more: [t('play.price.freeHint')] };
       if (price.summary !== null) {
         const { short, rows } = words(price.summary, units, labels);
@@ -24,7 +24,7 @@ export function useModelWords() {
       return { short, more };
     },
     /** Its vendor, and what it makes. */
-    sayMaker: (card: Model): string =>
+    formatMaker: (card: Model): string =>
       card.plugin_name === null
         ? t('models.relayed')
         : `${card.plugin_name} · ${t(mediumTexts[findModelMedium(card)])}`,

@@ -2,7 +2,7 @@ import { Switch, VisuallyHidden } from '@mantine/core';
 import { useSyncExternalStore } from 'react';
 import { useTranslation } from 'react-i18next';
 
-const wishKey = 'taskgate.browserNotices';
+const choiceKey = 'taskgate.browserNotices';
 
 /**
  * `off`: not chosen, or the browser was not asked. `denied`: the browser refuses. `unsupported`:
@@ -19,7 +19,7 @@ let isRefused = false;
 export function readBrowserNotices(): BrowserNotices {
   if (!('Notification' in globalThis) || isRefused) return 'unsupported';
   if (Notification.permission === 'denied') return 'denied';
-  return Notification.permission === 'granted' && readWish() === 'on' ? 'on' : 'off';
+  return Notification.permission === 'granted' && readChoice() === 'on' ? 'on' : 'off';
 }
 
 /** Follows the choice, also of other tabs, and a permission that is changed outside of the page. */
@@ -32,7 +32,7 @@ export const useBrowserNotices = (): BrowserNotices => useSyncExternalStore(subs
 async function chooseBrowserNotices(isWanted: boolean, example: { title: string; body: string }): Promise<void> {
   const permission = isWanted ? await Notification.requestPermission() : Notification.permission;
   const isOn = isWanted && permission === 'granted';
-  writeWish(isOn ? 'on' : 'off');
+  storeChoice(isOn ? 'on' : 'off');
   if (isOn) showBrowserNotice({ ...example, tag: 'taskgate.example' });
   announce();
 }
@@ -80,20 +80,20 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-function readWish(): string | null {
+function readChoice(): string | null {
   try {
-    return unstored ?? localStorage.getItem(wishKey);
+    return unstored ?? localStorage.getItem(choiceKey);
   } catch {
     return unstored ?? null;
   }
 }
 
-function writeWish(wish: 'on' | 'off'): void {
+function storeChoice(choice: 'on' | 'off'): void {
   try {
-    localStorage.setItem(wishKey, wish);
+    localStorage.setItem(choiceKey, choice);
     unstored = undefined;
   } catch {
-    unstored = wish;
+    unstored = choice;
   }
 }
 

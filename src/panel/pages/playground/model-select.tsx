@@ -19,7 +19,7 @@ type ModelSelectProps = {
 export function ModelSelect({ offers, selected, onSelect }: ModelSelectProps) {
   const { t } = useTranslation();
   const words = usePriceWords();
-  const sayPrice = ({ price: { summary }, schema, labels }: CallableModel): string => {
+  const formatPrice = ({ price: { summary }, schema, labels }: CallableModel): string => {
     if (summary === null) return '';
     const units = summary.per.map((fact) => [fact, schema.properties[fact]?.['x-unit'] ?? null] as const);
     // What tokens cost is said by the million, which the schema of a request does not tell.
@@ -49,7 +49,7 @@ export function ModelSelect({ offers, selected, onSelect }: ModelSelectProps) {
           <span className={classes.option}>
             <CheckIcon size={12} aria-hidden="true" data-checked={checked || undefined} />
             <span>{option.label}</span>
-            <span>{offer && sayPrice(offer)}</span>
+            <span>{offer && formatPrice(offer)}</span>
           </span>
         );
       }}

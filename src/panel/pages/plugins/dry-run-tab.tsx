@@ -42,7 +42,7 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
   });
   const stored = (versions.data ?? []).map(({ version }) => version);
   const serving = plugin.meta?.version;
-  const sayServing = [t('plugins.dryrun.serving'), serving === undefined ? '' : `(${serving})`].join(' ').trim();
+  const servingLabel = [t('plugins.dryrun.serving'), serving === undefined ? '' : `(${serving})`].join(' ').trim();
   const fillSample = (): void => form.set('args', sampleArguments(form.values.hook.trim(), model));
 
   return (
@@ -70,7 +70,7 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
                 onChange={(version) => form.set('version', version ?? '')}
                 label={t('plugins.version')}
                 description={t('plugins.dryrun.versionHint')}
-                data={[{ value: '', label: sayServing }, ...stored]}
+                data={[{ value: '', label: servingLabel }, ...stored]}
                 allowDeselect={false}
               />
             )}

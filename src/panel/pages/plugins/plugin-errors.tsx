@@ -6,7 +6,7 @@ import { Fragment, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isObject } from '../../../kernel/json.ts';
 import { ApiError } from '../../api/api-error.ts';
-import { type SaidSentence, saySentence } from '../../api/say-sentence.ts';
+import { type SaidSentence, translateSentence } from '../../api/translate-sentence.ts';
 import type { MarketplaceSourceText, PluginDetail } from '../../api/types.ts';
 import { loadPluginRules } from '../../i18n/create-i18n.ts';
 import { copyText } from '../../ui/display/copy-field.tsx';
@@ -145,7 +145,7 @@ const isMissingExport = ({ path, rule, params }: PluginError): boolean =>
 export function RuleText({ said }: { said: SaidSentence }) {
   const { t } = useTranslation();
   if (!usePluginRules()) return null;
-  const text = saySentence(said, t);
+  const text = translateSentence(said, t);
   return (
     <span className={classes.rule} {...(text === null ? { lang: 'en' } : {})}>
       <WithCode text={text ?? said.message} isMarked />

@@ -129,7 +129,7 @@ function ChangeLines({ change }: { change: PriceChange }) {
       </li>
     );
   }
-  const { say: sayAmount } = words(summary, facts);
+  const { say: formatAmount } = words(summary, facts);
   const dollars = (text: string | undefined): string => writeDollars(text ?? '', i18n.language);
   return (
     <li>
@@ -137,7 +137,7 @@ function ChangeLines({ change }: { change: PriceChange }) {
       {amounts.map(({ value, from, to, share }) => (
         <span key={value} className={value === plainAmount ? undefined : classes.part}>
           {value !== plainAmount && `${value} `}
-          {sayAmount(`${dollars(from)} → ${dollars(to)}`)}
+          {formatAmount(`${dollars(from)} → ${dollars(to)}`)}
           {share !== null && ` (${signShare(share, format.percent)})`}
         </span>
       ))}

@@ -180,7 +180,7 @@ type PriceInputProps = {
 function PriceInput({ form, subject, fields, children }: PriceInputProps) {
   const { t } = useTranslation();
   const say = usePriceText();
-  const sayMargin = useMarginText();
+  const formatMargin = useMarginText();
   const sheet = useApiQuery<PriceSheet>('/api/price/sheet');
   const [edited, setEdited] = useState<PriceDraft | null>(null);
   const { pluginKey, expression } = form.values;
@@ -194,7 +194,7 @@ function PriceInput({ form, subject, fields, children }: PriceInputProps) {
   const draft = edited ?? toDraft(subject.expression === '' ? null : subject, forms);
   const chosen = forms.find(({ id }) => id === draft.form);
   const list = plugin?.models.find((each) => each.model === model)?.list_price ?? null;
-  const margin = sayMargin(compareWithList(draft, list, forms));
+  const margin = formatMargin(compareWithList(draft, list, forms));
   const change = (next: PriceDraft): void => {
     setEdited(next);
     if (next.form !== expressionForm) form.set('expression', toExpression(next, forms) ?? '');

@@ -86,7 +86,7 @@ export function PriceList({ toName, onEdit, empty }: PriceListProps) {
     <PriceMenu model={price.model} onEdit={() => edit(price)} onDelete={() => void ask(price)} />
   );
   /** The margin and the revenue of a price, for its row on a phone. */
-  const sayResult = (price: Price): string => {
+  const describeResult = (price: Price): string => {
     const found = results.find(price);
     return [
       found?.margin ? `${t('sheet.margin')} ${found.margin}` : '',
@@ -107,7 +107,7 @@ export function PriceList({ toName, onEdit, empty }: PriceListProps) {
         )
       }
       figure={<Text size="xs" c="dimmed" children={toName(price.plugin_key)} />}
-      facts={[sayResult(price)]}
+      facts={[describeResult(price)]}
       wraps
       actions={actions(price)}
     />
@@ -150,7 +150,7 @@ type Results = ReturnType<typeof useResults>;
 /** What the vendor asks, what is left above it, and what came in, by price. */
 function useResults() {
   const toParts = usePriceParts();
-  const sayMargin = useMarginText();
+  const formatMargin = useMarginText();
   const sheet = useApiQuery<PriceSheet>('/api/price/sheet');
   return {
     find(price: Price) {
@@ -163,7 +163,7 @@ function useResults() {
       const margins = [...tiers.values()].flatMap(({ margin }) => margin ?? []);
       return {
         list: list === null ? null : toParts(list.summary, plugin.facts),
-        margin: sayMargin(tiers),
+        margin: formatMargin(tiers),
         /** The least of its margins. */
         least: margins.length === 0 ? null : Math.min(...margins),
         revenue,

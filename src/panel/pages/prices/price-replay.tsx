@@ -2,7 +2,7 @@ import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/co
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { translateOrQuote } from '../../api/say-sentence.ts';
+import { translateOrQuote } from '../../api/translate-sentence.ts';
 import type { PriceReplay as ReplaySlice } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';

@@ -156,7 +156,7 @@ type PriceRowProps = {
 function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, skipped, onCopy }: PriceRowProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const sayMargin = useMarginText();
+  const formatMargin = useMarginText();
   const { plugin, model, forms } = row;
   const formName = useFormName(plugin.facts);
   const draft = drafts.read(row);
@@ -249,7 +249,7 @@ function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, 
         )}
       </td>
       <td data-numeric data-repeated data-bad={loses || undefined}>
-        {sayMargin(tiers) ?? '–'}
+        {formatMargin(tiers) ?? '–'}
       </td>
       {!isOfPlugin && (
         <td data-numeric data-label={t('sheet.revenue')}>

@@ -17,13 +17,13 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
   const format = useFormat();
   const plugins = usePluginNames();
   if (queue.length === 0) return null;
-  const sayReason = ({ reason, reason_until: until, model, group }: QueueClass): string | undefined =>
+  const describeReason = ({ reason, reason_until: until, model, group }: QueueClass): string | undefined =>
     reason === null
       ? undefined
       : reason === 'no_channel'
         ? t('queue.reason.no_channel', { model, group })
         : t(`queue.reason.${reason}`, { when: until === null ? '' : format.ago(until) });
-  const saySlots = ({ running, limit }: QueueClass): string =>
+  const formatSlots = ({ running, limit }: QueueClass): string =>
     limit === null
       ? format.number(running)
       : t('queue.slotsOf', { taken: format.number(running), limit: format.number(limit) });
@@ -56,13 +56,13 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
       key: 'why',
       heading: t('queue.column.why'),
       wide: true,
-      render: (each) => <Why each={each} reason={sayReason(each)} />,
+      render: (each) => <Why each={each} reason={describeReason(each)} />,
     },
     {
       key: 'running',
       heading: t('queue.column.running'),
       numeric: true,
-      render: saySlots,
+      render: formatSlots,
     },
     {
       key: 'waiting',
@@ -93,8 +93,8 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
           <RowBrief
             name={each.model}
             figure={t('queue.waitingCount', { count: each.waiting, shown: format.number(each.waiting) })}
-            facts={[t('keys.groupIs', { group: each.group }), t('queue.inUse', { slots: saySlots(each) })]}
-            detail={listReasons(each, sayReason(each))}
+            facts={[t('keys.groupIs', { group: each.group }), t('queue.inUse', { slots: formatSlots(each) })]}
+            detail={listReasons(each, describeReason(each))}
             onPress={() => onChoose(chosen === each.model ? '' : each.model)}
           />
         )}

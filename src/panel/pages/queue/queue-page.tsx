@@ -19,7 +19,7 @@ import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import { taskPath, useTaskTitle } from '../tasks/use-task-columns.tsx';
 import { Accounts, NoChannel, QueueClasses } from './queue-classes.tsx';
 import classes from './queue-page.module.css';
-import { exactPositions, sayPosition, sayStart, sayWait } from './queue-position.ts';
+import { exactPositions, formatPosition, formatStart, formatWait } from './queue-position.ts';
 
 const refreshMs = 4000;
 const filterNames = ['model'] as const;
@@ -87,7 +87,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
   const format = useFormat();
   const plugins = usePluginNames();
   const toTitle = useTaskTitle();
-  const sayReason = useReasonText();
+  const describeReason = useReasonText();
   const columns: Column<QueuedTask>[] = [
     {
       key: 'task',
@@ -122,9 +122,9 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
       numeric: true,
       render: (task) => (
         <div className={classes.start}>
-          <span>{sayStart(task, t, format) ?? (task.reason === 'no_channel' ? '–' : t('queue.noEstimate'))}</span>
+          <span>{formatStart(task, t, format) ?? (task.reason === 'no_channel' ? '–' : t('queue.noEstimate'))}</span>
           <span className={classes.detail} title={format.time(task.waiting_since)}>
-            {t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) })}
+            {t('tasks.waitingFor', { duration: formatWait(task.waiting_since, format) })}
           </span>
         </div>
       ),
@@ -157,7 +157,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
     render: (task) => (
       <div className={classes.account}>
         {task.reason === 'no_channel' ? (
-          <NoChannel reason={sayReason(task)} />
+          <NoChannel reason={describeReason(task)} />
         ) : (
           <>
             <Accounts accounts={task.channels ?? []} />
@@ -250,25 +250,25 @@ function QueueBrief({ task }: { task: QueuedTask }) {
   const { t } = useTranslation();
   const format = useFormat();
   const toTitle = useTaskTitle();
-  const sayReason = useReasonText();
-  const start = sayStart(task, t, format);
+  const describeReason = useReasonText();
+  const start = formatStart(task, t, format);
   const isStuck = task.reason === 'no_channel';
   const isAdmin = useRole() >= roles.admin;
   const isOwnLimit = task.reason === 'own_limit';
   const accounts = isOwnLimit ? [] : (task.channels ?? []);
-  const waits = t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) });
+  const waits = t('tasks.waitingFor', { duration: formatWait(task.waiting_since, format) });
   // A task at its own limit says so in its position. A row has no room for a second time.
   const since = start === null || task.reason_until !== null ? '' : waits;
-  const said = [isOwnLimit ? '' : sayReason(task), since].filter((part) => part !== '');
+  const said = [isOwnLimit ? '' : describeReason(task), since].filter((part) => part !== '');
   return (
     <RowBrief
       name={toTitle(task)}
       to={taskPath(task)}
       state={
         isStuck ? (
-          <BriefText>{isAdmin ? <NoChannel reason={sayReason(task)} /> : <Reason task={task} />}</BriefText>
+          <BriefText>{isAdmin ? <NoChannel reason={describeReason(task)} /> : <Reason task={task} />}</BriefText>
         ) : (
-          <BriefText>{sayPosition(task, t, format)}</BriefText>
+          <BriefText>{formatPosition(task, t, format)}</BriefText>
         )
       }
       facts={[start === null ? waits : t('queue.starts', { when: start }), task.username ?? '']}

@@ -14,7 +14,7 @@ export const exactPositions = 1000;
 /** An estimate nearer than this, or past, is said to be "any moment". */
 const soonSeconds = 5;
 
-export function sayPosition(
+export function formatPosition(
   { position, waits_for }: Omit<QueuePosition, 'estimated_start_at'>,
   t: TFunction,
   format: Format,
@@ -26,7 +26,7 @@ export function sayPosition(
 }
 
 /** "in 4 minutes"; null where nobody can tell. */
-export function sayStart(
+export function formatStart(
   { estimated_start_at: at }: Pick<QueuePosition, 'estimated_start_at'>,
   t: TFunction,
   format: Format,
@@ -36,9 +36,9 @@ export function sayStart(
 }
 
 /** Says how long a task has waited. */
-export const sayWait = (since: number, format: Format): string =>
-  sayWhole(Math.max(0, Math.round(Date.now() / 1000 - since)), format);
+export const formatWait = (since: number, format: Format): string =>
+  formatDuration(Math.max(0, Math.round(Date.now() / 1000 - since)), format);
 
 /** A duration in whole seconds or minutes. */
-export const sayWhole = (seconds: number, format: Format): string =>
+export const formatDuration = (seconds: number, format: Format): string =>
   format.duration(seconds < 90 ? seconds : Math.round(seconds / 60) * 60);

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { ApiError, type FieldError, fieldsViolating } from '../../api/api-error.ts';
 import type { Option } from '../../api/types.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
-import { sayRange } from '../../ui/form/quantity.ts';
+import { describeRange } from '../../ui/form/quantity.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { useErrorUntilEdit } from '../../ui/form/use-form.ts';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
@@ -135,5 +135,5 @@ function validateInteger(t: TFunction, option: IntegerOption, value: string): st
   if (!/^\d+$/.test(value)) return t('number.wholeInvalid');
   const number = Number(value);
   if (number >= low && number <= high) return null;
-  return sayRange(t, optionUnits[key], { low, high, language });
+  return describeRange(t, optionUnits[key], { low, high, language });
 }

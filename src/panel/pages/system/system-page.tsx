@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core';
 import { Fragment, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { translateOrQuote } from '../../api/say-sentence.ts';
+import { translateOrQuote } from '../../api/translate-sentence.ts';
 import type { AttentionItem, BackupsReport, NodeReport } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiQuery, useReadAhead } from '../../session/use-api.ts';

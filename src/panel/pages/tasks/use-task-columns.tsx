@@ -1,13 +1,13 @@
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
-import { translateOrQuote } from '../../api/say-sentence.ts';
+import { translateOrQuote } from '../../api/translate-sentence.ts';
 import type { TaskSummary } from '../../api/types.ts';
 import { VendorWords } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, RowLink } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
-import { sayPosition, sayWait } from '../queue/queue-position.ts';
+import { formatPosition, formatWait } from '../queue/queue-position.ts';
 import { isFinished, parsePercent, sentAt, tookSeconds } from './read-task.ts';
 import { TaskProgress } from './task/task-headline.tsx';
 import { hasPicture, TaskPoster } from './task-poster.tsx';
@@ -164,8 +164,8 @@ function TaskReason({ task }: { task: TaskSummary }) {
       ? (plugins.get(platform) ?? platform)
       : new Intl.ListFormat(i18n.language, { type: 'disjunction' }).format(names);
   const waits = [
-    sayPosition(queue, t, format),
-    t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) }),
+    formatPosition(queue, t, format),
+    t('tasks.waitingFor', { duration: formatWait(queue.waiting_since, format) }),
     ...(queue.waits_for === 'capacity' ? [where] : []),
   ].join(' · ');
   return (
@@ -189,7 +189,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const facts = [
     task.model,
     all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '',
-    queue ? t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) }) : format.ago(sentAt(task)),
+    queue ? t('tasks.waitingFor', { duration: formatWait(queue.waiting_since, format) }) : format.ago(sentAt(task)),
   ];
   return (
     <RowBrief
@@ -201,7 +201,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
         <>
           <TaskStatus status={task.status} isWaiting={queue !== undefined} />
           {percent !== null && <BriefText> · {format.percent(percent / 100)}</BriefText>}
-          {queue && <BriefText> · {sayPosition(queue, t, format)}</BriefText>}
+          {queue && <BriefText> · {formatPosition(queue, t, format)}</BriefText>}
           {isExplained && (
             <BriefText isBad>
               {' · '}

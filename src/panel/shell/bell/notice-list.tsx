@@ -58,7 +58,7 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
             </ul>
           )}
         </div>
-        <div className={classes.wish}>
+        <div className={classes.switch}>
           <BrowserNoticeSwitch />
         </div>
       </div>

@@ -1,5 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import { type SaidSentence, saySentence } from '../../api/say-sentence.ts';
+import { type SaidSentence, translateSentence } from '../../api/translate-sentence.ts';
 
 type ServerTextProps = {
   text: string;
@@ -13,7 +13,7 @@ type ServerTextProps = {
  */
 export function ServerText({ text, sentence }: ServerTextProps) {
   const { t } = useTranslation();
-  const said = saySentence({ ...sentence, message: text }, t);
+  const said = translateSentence({ ...sentence, message: text }, t);
   return said ?? <q data-quoted="">{text.trim()}</q>;
 }
 

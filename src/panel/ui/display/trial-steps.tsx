@@ -16,7 +16,7 @@ type TrialStepsProps = {
 };
 
 /** How a test ended, in words. */
-export function sayTrial({ ok, steps }: Pick<TrialStepsProps, 'ok' | 'steps'>, t: TFunction): string {
+export function describeTrial({ ok, steps }: Pick<TrialStepsProps, 'ok' | 'steps'>, t: TFunction): string {
   const count = steps.filter(isUnsafe).length;
   return !ok ? t('trial.failed') : count > 0 ? t('trial.warned', { count }) : t('trial.passed');
 }
@@ -27,7 +27,7 @@ export function TrialSteps(trial: TrialStepsProps) {
   return (
     <div role="status" className={classes.trial}>
       <Text fw={600} size="sm">
-        {sayTrial(trial, t)}
+        {describeTrial(trial, t)}
       </Text>
       <TrialStepList {...trial} />
     </div>

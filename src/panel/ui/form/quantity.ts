@@ -63,7 +63,7 @@ export const nameUnit = (name: string, amount: number, language: string): string
     .join('');
 
 /** A stored number in the unit that suits it, as "12 hours". */
-function sayQuantity(unit: QuantityUnit, value: number, language: string): string {
+function formatQuantity(unit: QuantityUnit, value: number, language: string): string {
   const { name, size } = fitStep(unit, String(value));
   return format(name, language).format(value / size);
 }
@@ -71,14 +71,14 @@ function sayQuantity(unit: QuantityUnit, value: number, language: string): strin
 type Range = { low: number; high: number; language: string };
 
 /** What is said of a number out of its range, with the bounds as its field shows numbers. */
-export function sayRange(t: TFunction, unit: QuantityUnit | undefined, { low, high, language }: Range): string {
+export function describeRange(t: TFunction, unit: QuantityUnit | undefined, { low, high, language }: Range): string {
   const say = (bound: number): string =>
-    unit === undefined ? groupThousands(String(bound), language) : sayQuantity(unit, bound, language);
+    unit === undefined ? groupThousands(String(bound), language) : formatQuantity(unit, bound, language);
   return t(unit === undefined ? 'number.between' : 'number.range', { low: say(low), high: say(high) });
 }
 
 /** What a ratio of the list price means. */
-export function sayRatio(t: TFunction, ratio: number, language: string): string {
+export function describeRatio(t: TFunction, ratio: number, language: string): string {
   const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 });
   if (ratio === 0) return t('number.free');
   if (ratio === 1) return t('number.listPrice');

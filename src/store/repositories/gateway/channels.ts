@@ -105,7 +105,7 @@ export function createCredentialStore({ db, tables, lockRows, statement }: Conte
       const forgotten =
         change.keySealed === undefined
           ? {}
-          : { balanceMicros: null, balanceAt: 0, balanceFault: null, toldLimits: null, toldLimitsFault: null };
+          : { balanceMicros: null, balanceAt: 0, balanceFault: null, reportedLimits: null, reportedLimitsFault: null };
       const [row] = await db
         .update(credentials)
         .set({ ...change, ...forgotten })
@@ -138,7 +138,7 @@ export function createCredentialStore({ db, tables, lockRows, statement }: Conte
       return claimed.length === 1;
     },
 
-    async noteBalance(id, at, read) {
+    async recordBalance(id, at, read) {
       const noted =
         'usd' in read
           ? { balanceMicros: Math.round(read.usd * 1_000_000), balanceFault: null }
@@ -146,15 +146,15 @@ export function createCredentialStore({ db, tables, lockRows, statement }: Conte
       await db.update(credentials).set(noted).where(isSame(id, at));
     },
 
-    async noteToldLimits(id, at, read) {
+    async recordReportedLimits(id, at, read) {
       const noted =
         'limits' in read
-          ? { toldLimits: read.limits, toldLimitsFault: null }
-          : { toldLimitsFault: toFault(read.failed) };
+          ? { reportedLimits: read.limits, reportedLimitsFault: null }
+          : { reportedLimitsFault: toFault(read.failed) };
       await db.update(credentials).set(noted).where(isSame(id, at));
     },
 
-    async noteError(id, { said, at }) {
+    async recordError(id, { said, at }) {
       await db
         .update(credentials)
         .set({ lastError: said.message, lastErrorSentence: withoutMessage(said), lastErrorAt: at })

@@ -50,7 +50,7 @@ type FileCounts = { references: FileReferences; sumKept: (userId: number) => Pro
 export function createRequestFiles(
   { db, tables }: Context,
   { references, sumKept }: FileCounts,
-): Pick<ResultStore, 'keepFiles' | 'releaseHeld' | 'releaseLeftHeld'> {
+): Pick<ResultStore, 'keepFiles' | 'releaseHeld' | 'releaseAbandoned'> {
   const { keptResults: results } = tables;
   const isHeld = isHeldFile(results.artifactKey);
   const deleteHeld = lazy(() =>
@@ -83,7 +83,7 @@ export function createRequestFiles(
       return false;
     }),
     releaseHeld: atomic(async (taskId) => references.release(await deleteHeld().execute({ taskId }))),
-    releaseLeftHeld: atomic(async (limit) => {
+    releaseAbandoned: atomic(async (limit) => {
       const left = sql`select kept_results.id from kept_results join tasks on tasks.task_id = kept_results.task_id
         where ${isHeld} and tasks.status <> 'NOT_START' limit ${limit}`;
       return references.release(await db.delete(results).where(sql`${results.id} in (${left})`).returning());

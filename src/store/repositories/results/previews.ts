@@ -10,8 +10,8 @@ const ANSWER = sql.raw(`'${ANSWER_KIND}'`);
 const KEPT = sql.raw(`'kept'`);
 
 /**
- * `want`, `add` and `forgetOldest` take several statements. Outside a transaction the store opens
- * one for them.
+ * `schedule`, `add` and `forgetOldest` take several statements. Outside a transaction the store
+ * opens one for them.
  */
 export function createPreviewStore(context: Context): PreviewStore {
   const {
@@ -81,7 +81,7 @@ export function createPreviewStore(context: Context): PreviewStore {
   }
 
   return {
-    want: atomic(async (previews, forMs) => {
+    schedule: atomic(async (previews, forMs) => {
       const [first] = previews;
       if (!first || (await findOwner(first.taskId)) === undefined) return false;
       await insertPending(previews, forMs);

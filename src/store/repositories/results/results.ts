@@ -170,7 +170,7 @@ export function createResultStore(context: Context): ResultStore {
   }
 
   return {
-    want: atomic(insertPending),
+    schedule: atomic(insertPending),
 
     async untilDue() {
       const [first] = await findNextDue()(now());

@@ -80,7 +80,7 @@ export function createBatchStore(context: Context): BatchStore {
     prepare(sql`select min(case when ${isOverIn(sql`due_at`, nowMs, LONGEST_BATCH_PAUSE_MS)} then 0
       else due_at - ${nowMs} end) from batches where ${OPEN}`),
   );
-  const lookAgain = lazy(() =>
+  const postpone = lazy(() =>
     db
       .update(batches)
       .set({ dueAtMs: sql`${nowMs} + ${at('inMs')}` })
@@ -238,8 +238,8 @@ export function createBatchStore(context: Context): BatchStore {
       return ms === null || ms === undefined ? undefined : Number(ms);
     },
     due: (limit) => due().execute({ limit, ...now() }),
-    async lookAgain(batch, inMs) {
-      await lookAgain().execute({ batch, inMs, ...now() });
+    async postpone(batch, inMs) {
+      await postpone().execute({ batch, inMs, ...now() });
     },
     unsent: (batch, limit) => unsent().execute({ batch, limit }),
     begin: async ({ batchId, position }, time) =>

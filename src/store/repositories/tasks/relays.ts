@@ -1,7 +1,6 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, lt, lte, ne, not, sql } from 'drizzle-orm';
 import { sha256Hex } from '../../../kernel/index.ts';
 import {
-  type AskedVideo,
   type EndedRelay,
   FOLLOWED_KINDS,
   LONGEST_LEASE_MS,
@@ -11,6 +10,7 @@ import {
   type RelayPartKind,
   type RelayRecord,
   type RelayStore,
+  type RequestedVideo,
 } from '../../ports/index.ts';
 import { type Context, encodeTexts, isOverIn, lazy } from '../context.ts';
 import { columnPlaceholders, lazyByShape } from '../prepare-by-shape.ts';
@@ -37,7 +37,7 @@ const toRow = <T extends { objectId: string }>(object: T): T & ObjectRow => {
   const name = toColumnName(object.objectId);
   return { ...object, objectId: name, fullId: name === object.objectId ? '' : object.objectId };
 };
-type StoredObject = ObjectRow & { video: AskedVideo | null };
+type StoredObject = ObjectRow & { video: RequestedVideo | null };
 function toObject<T extends RelayObject | RelayObject<RelayPartKind>>(row: StoredObject | undefined): T | undefined {
   if (!row) return undefined;
   const { fullId, video, ...object } = row;

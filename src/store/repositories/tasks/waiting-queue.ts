@@ -261,7 +261,7 @@ export function createWaitingStore(context: Context): WaitingStore {
 
     age: atomic(createRaising(context, { queues, readNow })),
 
-    leftBehind: async (liveNodes, limit) =>
+    ofDeadNodes: async (liveNodes, limit) =>
       (
         await prepare(sql`select task_id from waiting where attached <> '' and not ${lists.amongTexts(sql.raw('attached'), 'live')}
           limit ${at('limit')}`)({ live: encodeTexts(liveNodes), limit })

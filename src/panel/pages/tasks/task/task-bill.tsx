@@ -2,7 +2,7 @@ import { Code, Stack, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../../kernel/quota.ts';
-import { translateOrQuote } from '../../../api/say-sentence.ts';
+import { translateOrQuote } from '../../../api/translate-sentence.ts';
 import type { CallableModel, TaskDetail } from '../../../api/types.ts';
 import { localise, type TextKey } from '../../../i18n/texts.ts';
 import { useApiQuery } from '../../../session/use-api.ts';
@@ -34,7 +34,7 @@ export function TaskBill({ task, isExplained = false }: { task: BilledTask; isEx
   return (
     <Section heading={t('task.bill')}>
       <div>
-        <p className={classes.amount}>{sayAmount(bill, t, format)}</p>
+        <p className={classes.amount}>{formatAmount(bill, t, format)}</p>
         <Text size="sm" c="dimmed" mt={8} lh={1.6}>
           {explain(task, t, format)}
         </Text>
@@ -60,7 +60,7 @@ export function TaskBill({ task, isExplained = false }: { task: BilledTask; isEx
 /** The price is an estimate until the bill is final, and stays one if the task failed. */
 const isEstimate = ({ status, bill }: BilledTask): boolean => bill.settled === null || status === 'FAILURE';
 
-function sayAmount({ expression, settled, reserved }: Bill, t: TFunction, format: Format): string {
+function formatAmount({ expression, settled, reserved }: Bill, t: TFunction, format: Format): string {
   if (settled !== null) return format.money(settled);
   const amount = format.money(reserved);
   return expression === null ? amount : t('task.bill.reserved', { amount });

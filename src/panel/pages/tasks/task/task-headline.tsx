@@ -8,7 +8,7 @@ import { useApiQuery } from '../../../session/use-api.ts';
 import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
-import { sayPosition, sayStart, sayWhole } from '../../queue/queue-position.ts';
+import { formatDuration, formatPosition, formatStart } from '../../queue/queue-position.ts';
 import { isFinished, isRefusedByVendor, parsePercent, sentAt, tookSeconds, vendorReasons } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-headline.module.css';
@@ -60,7 +60,7 @@ export function TaskHeadline({
         ) : (
           <StatusLabel tone={state.tone} wraps>
             {t('task.runningFor', { status: t(state.text), duration }) +
-              (queuedFor > 0 ? ` · ${t('task.queuedFor', { duration: sayWhole(queuedFor, format) })}` : '') +
+              (queuedFor > 0 ? ` · ${t('task.queuedFor', { duration: formatDuration(queuedFor, format) })}` : '') +
               costText}
           </StatusLabel>
         )}
@@ -151,12 +151,12 @@ function WaitingLabel({ queue, platform, duration, costText }: WaitingLabelProps
 function TaskPosition({ queue }: { queue: Queue }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const start = sayStart(queue, t, format);
+  const start = formatStart(queue, t, format);
   const isOwn = queue.waits_for === 'own_limit';
   return (
     <div className={classes.place}>
       <span>
-        {sayPosition(queue, t, format)}
+        {formatPosition(queue, t, format)}
         {!isOwn && <span aria-hidden="true"> · </span>}
         {!isOwn && (start === null ? t('queue.startsAutomatically') : t('queue.startsAt', { when: start }))}
       </span>

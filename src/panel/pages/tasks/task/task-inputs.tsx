@@ -20,8 +20,8 @@ export function TaskInputs({ task, heading }: { task: TaskDetail; heading: strin
   const settings = Object.entries(readTaskBody(task) ?? {}).filter(
     ([name, value]) => name !== 'model' && value !== task.input && value !== null && value !== '',
   );
-  const isTold = task.input === '' || task.input === heading;
-  if (settings.length === 0 && isTold) return null;
+  const isPromptShown = task.input === '' || task.input === heading;
+  if (settings.length === 0 && isPromptShown) return null;
   const addresses = [window.location.origin, status.data?.server_address ?? ''];
   const show = (name: string, value: unknown): ReactNode => {
     const text = typeof value === 'object' ? JSON.stringify(value) : labels.format(name, value);

@@ -3,7 +3,7 @@ import { IconDots, IconDownload, IconLink } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { translateOrQuote } from '../../../api/say-sentence.ts';
+import { translateOrQuote } from '../../../api/translate-sentence.ts';
 import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { useApiMutation } from '../../../session/use-api.ts';

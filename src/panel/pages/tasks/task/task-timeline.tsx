@@ -39,11 +39,11 @@ const keptAtEnd = 4;
  * `startedAt`, in Unix seconds, which it said later. 0: it is not known.
  */
 export function withStart(timeline: TaskDetail['timeline'], startedAt: number): TaskDetail['timeline'] {
-  const isTold = timeline.some(({ kind, status }) => kind === 'transition' && status === 'IN_PROGRESS');
+  const hasStart = timeline.some(({ kind, status }) => kind === 'transition' && status === 'IN_PROGRESS');
   const end = timeline.findIndex(
     ({ kind, status }) => kind === 'transition' && (status === 'SUCCESS' || status === 'FAILURE'),
   );
-  if (isTold || startedAt === 0 || end < 0) return timeline;
+  if (hasStart || startedAt === 0 || end < 0) return timeline;
   const { at } = timeline[end] as TimelineEntry;
   const start = { kind: 'transition', status: 'IN_PROGRESS', class: '', http_status: 0, detail: '' } as const;
   return timeline.toSpliced(end, 0, { ...start, at: Math.min(startedAt, at) } as TimelineEntry);

@@ -3,7 +3,7 @@ import { IconPlus, IconX } from '@tabler/icons-react';
 import { type CSSProperties, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { DecimalField } from '../decimal-field.tsx';
-import { sayRatio } from '../quantity.ts';
+import { describeRatio } from '../quantity.ts';
 import { QuantityField } from '../quantity-field.tsx';
 import classes from './rows.module.css';
 import { addRow, findFault, type Row, type RowColumn, type RowsFormat } from './rows-format.ts';
@@ -149,7 +149,7 @@ function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
   };
   if (kind === 'integer' || kind === 'decimal') {
     if (unit !== undefined && unit !== 'ratio') return <QuantityField {...common} {...{ unit, value, onChange }} />;
-    const explain = unit === 'ratio' ? (ratio: number) => sayRatio(t, ratio, i18n.language) : undefined;
+    const explain = unit === 'ratio' ? (ratio: number) => describeRatio(t, ratio, i18n.language) : undefined;
     return <DecimalField {...common} {...{ explain, value, onChange }} isGrouped zero={zero && t(zero)} />;
   }
   if (kind === 'choice') {

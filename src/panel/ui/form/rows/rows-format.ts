@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { groupThousands, toNumber } from '../decimal.ts';
-import { type QuantityUnit, sayRange } from '../quantity.ts';
+import { describeRange, type QuantityUnit } from '../quantity.ts';
 
 /** A field that each row has. Its value is text, as it is typed. */
 export type RowColumn = {
@@ -91,6 +91,6 @@ function findNumberFault(t: TFunction, column: NumberColumn, text: string): stri
   if (isInRange && (kind === 'decimal' || Number.isInteger(number))) return null;
   if (high === undefined) return t('rows.atLeast', { low });
   const quantity = unit === 'ratio' ? undefined : unit;
-  if (kind === 'integer' || quantity !== undefined) return sayRange(t, quantity, { low, high, language });
+  if (kind === 'integer' || quantity !== undefined) return describeRange(t, quantity, { low, high, language });
   return t('rows.between', { low, high: groupThousands(String(high), language) });
 }

@@ -19,17 +19,17 @@ const WORDS = /^(?:detail|fault|note|reason|event|source)$/;
  * The sentence in the user's language, or in English where its text is missing; null for words that
  * nobody translates: those of others, and of earlier versions.
  */
-export function saySentence({ message, reason, params }: SaidSentence, t: TFunction): string | null {
+export function translateSentence({ message, reason, params }: SaidSentence, t: TFunction): string | null {
   if (typeof reason !== 'string' || reason === QUOTED) return null;
   // Texts that people read before they are signed in are those of `error`.
   const key = [`error.${reason}`, `reason.${reason}`].find((each) => hasText(each, params ?? {}, t));
   if (key === undefined) return message;
-  return (t as (key: string, values: object) => string)(key, sayParams(params ?? {}, t)).trim();
+  return (t as (key: string, values: object) => string)(key, translateParams(params ?? {}, t)).trim();
 }
 
-/** As `saySentence`, with the words of others in quotation marks. */
+/** As `translateSentence`, with the words of others in quotation marks. */
 export const translateOrQuote = (said: SaidSentence, t: TFunction): string =>
-  saySentence(said, t) ?? quote(said.message, t);
+  translateSentence(said, t) ?? quote(said.message, t);
 
 const quote = (words: string, t: TFunction): string =>
   words.trim() === '' ? '' : t('error.quoted', { text: words.trim() });
@@ -38,15 +38,15 @@ const quote = (words: string, t: TFunction): string =>
 const hasText = (key: string, values: object, t: TFunction): boolean =>
   (t as (key: string, values: object) => string)(key, values) !== key;
 
-const sayParams = (params: Readonly<Record<string, Value>>, t: TFunction): Record<string, string | number> =>
+const translateParams = (params: Readonly<Record<string, Value>>, t: TFunction): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
       if (typeof value === 'object') return [name, value === null ? '' : translateOrQuote(value, t)];
-      return [name, typeof value === 'string' ? sayText(name, value, t) : value];
+      return [name, typeof value === 'string' ? translateText(name, value, t) : value];
     }),
   );
 
-function sayText(name: string, value: string, t: TFunction): string {
+function translateText(name: string, value: string, t: TFunction): string {
   if (name === 'names') return value.replaceAll(' and ', ', ');
   return WORDS.test(name) ? quote(value, t) : value;
 }

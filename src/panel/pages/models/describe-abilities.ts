@@ -5,14 +5,18 @@ import type { Format } from '../../ui/display/use-format.ts';
 import { isFileInput } from '../playground/schema-fields.ts';
 
 type Schema = CallableModel['schema'];
-type Say = { t: TFunction; format: Format; language: string };
+type Wording = { t: TFunction; format: Format; language: string };
 
 /** Longer lists of choices are said by their ends. */
 const mostListed = 3;
 
 /** "From text or image · 1–60 sec · 720p, 1080p": what a model takes, and what it makes of it. */
-export const sayAbilities = ({ properties, required }: Schema, say: Say): string =>
-  [sayInputs({ properties, required }, say), sayLength(properties, say), sayResolutions(properties)]
+export const describeAbilities = ({ properties, required }: Schema, wording: Wording): string =>
+  [
+    describeInputs({ properties, required }, wording),
+    describeLength(properties, wording),
+    describeResolutions(properties),
+  ]
     .filter((part) => part !== '')
     .join(' · ');
 
@@ -23,7 +27,10 @@ const inputTexts = {
   audio: 'models.medium.sound',
 } as const satisfies Record<string, TextKey>;
 
-function sayInputs({ properties, required }: Pick<Schema, 'properties' | 'required'>, { t, language }: Say): string {
+function describeInputs(
+  { properties, required }: Pick<Schema, 'properties' | 'required'>,
+  { t, language }: Wording,
+): string {
   const files = Object.entries(properties).filter(([, field]) => isFileInput(field));
   // A model that needs a file makes nothing of words alone.
   const needed = files.filter(([name]) => required.includes(name));
@@ -39,7 +46,7 @@ function sayInputs({ properties, required }: Pick<Schema, 'properties' | 'requir
 }
 
 /** How long a result can be; empty where the plugin does not say. */
-function sayLength(properties: Schema['properties'], { t, format }: Say): string {
+function describeLength(properties: Schema['properties'], { t, format }: Wording): string {
   const field = properties.seconds;
   if (field?.['x-range'] !== 'plugin' || field['x-unit'] !== 'second') return '';
   const { minimum = 0, maximum = 0, enum: choices = [] } = field;
@@ -50,7 +57,7 @@ function sayLength(properties: Schema['properties'], { t, format }: Say): string
   return `${lengths} ${t('play.field.seconds')}`;
 }
 
-function sayResolutions(properties: Schema['properties']): string {
+function describeResolutions(properties: Schema['properties']): string {
   const choices = (properties.resolution?.enum ?? []).map(String);
   return choices.length <= mostListed ? choices.join(', ') : `${choices[0]}–${choices.at(-1)}`;
 }
