@@ -52,7 +52,7 @@ export function fillWithCopies(dataDir: string, size: number): void {
   database.close();
 }
 
-/** The same with each task ended and paid, so that every balance is the sum of its ledger lines. */
+/** As `fillWithCopies`; each task is ended and paid, so that balances are sums of ledger lines. */
 export function fillWithBilledCopies(dataDir: string, size: number): void {
   const database = new Database(join(dataDir, 'taskgate.db'));
   database.run('pragma synchronous = off');

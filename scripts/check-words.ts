@@ -7,6 +7,9 @@ const MAX_COLUMNS = 100;
 const folders = ['src', 'test', 'scripts', 'bench', 'contracts', 'docs', '.github'];
 const topFiles = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
 
+/** Refused in code and in texts alike. */
+const MEANWHILE = { pattern: /\bmeanwhile\b/i, use: 'in the meantime, at the same time' };
+
 /** Words of this project's own making, in names or prose, and the field's words for them. */
 const forbidden: readonly { pattern: RegExp; use: string }[] = [
   { pattern: /open-?surely/i, use: 'insert-recovering-commit' },
@@ -54,7 +57,8 @@ const forbidden: readonly { pattern: RegExp; use: string }[] = [
   { pattern: /(?<![-'])\blately\b(?![-'])/, use: 'recently' },
   { pattern: /\bseldom\b/, use: 'rarely' },
   { pattern: /\bin vain\b/, use: 'without success, for nothing' },
-  { pattern: /^\s*(?:\/\*\*|\/\/) Of (?!course\b)/, use: 'a sentence with a subject' },
+  { pattern: /(?:^\s*(?:\/\*\*|\/\/)|[.:;)`']) Of (?!course\b)/, use: 'a sentence with a subject' },
+  MEANWHILE,
   {
     pattern: /\b(?:function|const) (?!(?:anyOf|oneOf|isOneOf|asOf)\b)[a-z]\w*Of\b/,
     use: 'a verb or what it is for: readX, toX, xFor',
@@ -67,7 +71,7 @@ const stilted: readonly { pattern: RegExp; use: string }[] = [
   { pattern: /\bwithin a day\b/i, use: 'in the last 24 hours' },
   { pattern: /\bper piece\b/i, use: 'number of' },
   { pattern: /(?<!\.)\bkilled\b/i, use: 'stopped, terminated' },
-  { pattern: /\bmeanwhile\b/i, use: 'in the meantime, at the same time' },
+  MEANWHILE,
   { pattern: /\bas it should\b/i, use: 'properly' },
   { pattern: /\bturn(?:s|ed)? away\b|\bgives? out\b|\bgave out\b/i, use: 'reject; issue' },
   { pattern: /\bby (?:itself|themselves)\b/i, use: 'automatically' },

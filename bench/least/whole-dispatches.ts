@@ -1,9 +1,9 @@
 /**
  * The least that sends waiting tasks with all parts that the gateway must have, and serves reads
- * beside them: `bun bench/least/whole-dispatches.ts FOLDER VENDOR_URL`. Of each task three hook
- * calls in the sandbox, one request to the vendor, the gateway's own statements from the queue to
- * the settlement; what is ready together is written together. Prints its port. `/begin` begins,
- * `/figures` tells how many tasks have ended, any other path reads the user.
+ * beside them: `bun bench/least/whole-dispatches.ts FOLDER VENDOR_URL`. A task has
+ * three hook calls in the sandbox, one request to the vendor, and the gateway's own statements from
+ * the queue to the settlement; what is ready together is written together. Prints its port.
+ * `/begin` begins, `/figures` tells how many tasks have ended, any other path reads the user.
  */
 import { newTaskId, systemClock } from '../../src/kernel/index.ts';
 import type { TakenWaiting, TaskAdvance } from '../../src/store/ports/index.ts';

@@ -5,7 +5,7 @@ import { formatRequest, sendOverConnections } from './http-client.ts';
 
 /** A busy gateway that still has time left: waiting for the processor is not what is measured. */
 const CONNECTIONS = 2;
-/** The first submissions are polled and end meanwhile: from then on the load is always the same. */
+/** The first submissions are polled and end in it: from then on the load is always the same. */
 const WARM_UP_SECONDS = 20;
 const BODY = JSON.stringify({ model: 'demo-video', prompt: 'a lighthouse in the fog' });
 const SAMPLE_MS = 50;
@@ -43,15 +43,15 @@ export async function measureBeside({ what, gateway, key, seconds, command, env 
   // The database has grown, and other work on the machine comes and goes: before and after.
   alone.push(...(await sendOverConnections({ ...load, seconds })).times);
   const before = percentile(alone, 0.99);
-  const meanwhile = percentile(times, 0.99);
+  const beside = percentile(times, 0.99);
   return row(
     `${what}, beside submissions`,
     [
       lower('it takes', ran.seconds, 's'),
       lower('its memory', ran.memoryMb, 'MB'),
       note('p99 of submissions alone', before, 'ms'),
-      note('p99 meanwhile', meanwhile, 'ms'),
-      lower('times as long', meanwhile / before, '×'),
+      note('p99 beside it', beside, 'ms'),
+      lower('times as long', beside / before, '×'),
     ],
     { 'times as long': 2 },
   );

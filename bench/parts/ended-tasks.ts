@@ -17,8 +17,8 @@ const SECOND_HALF_AFTER_MS = 30_000;
 const LONGEST_WAIT_SECONDS = 120;
 
 /**
- * What tasks cost from their first poll to their settlement. Of a process that has just started,
- * whose code is still being compiled, and of the same process when as many tasks have ended.
+ * What tasks cost from their first poll to their settlement: in a process that has just started,
+ * whose code is still being compiled, and in the same process when as many tasks have ended.
  */
 export async function benchEndedTasks({ build }: Run): Promise<Figure[]> {
   const env = {

@@ -40,9 +40,7 @@ const describe = (what: string, { p50, p99, perSecond }: HookFigures, aims: Reco
     ...(aims.rate !== undefined && { '32 in flight': aims.rate }),
   });
 
-/**
- * The same call in this process, without a sandbox process around it: what QuickJS itself takes.
- */
+/** What QuickJS itself takes: the call in this process, without a sandbox process around it. */
 export async function benchHookInProcess(): Promise<Figure[]> {
   const guests = createGuestCache(await loadEngine(), () => performance.now());
   const { path, args } = HOOK_CASES.request;

@@ -60,7 +60,7 @@ export const benchTimelyPolls = (run: Run): Promise<Figure[]> =>
     return describe(`polls in time, ${size.toLocaleString('en')} in flight`, figures, { 'p99 late': 1, processor: 1 });
   });
 
-/** The same while results are kept all the time: copies must leave polls their room. */
+/** Timely polls while results are kept all the time: copies must leave polls their room. */
 export const benchPollsWhileKeeping = (run: Run): Promise<Figure[]> =>
   withSubmitted(run, async (measure, { key }) => {
     const size = Math.min(TIMELY_SIZE, run.inFlight);

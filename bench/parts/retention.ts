@@ -60,7 +60,7 @@ export async function benchRetention({ build, seconds, tasks }: Run): Promise<Fi
     const rates: number[] = [];
     for (const connections of [32, 1]) {
       const [from, begun] = [walked(), performance.now()];
-      beside.push(...(await reads('meanwhile', gateway, connections)));
+      beside.push(...(await reads('beside it', gateway, connections)));
       rates.push(((walked() - from) / (performance.now() - begun)) * 1000);
     }
     const [from, begun] = [walked(), performance.now()];

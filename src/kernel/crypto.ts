@@ -44,7 +44,7 @@ export interface SecretBox {
   /** The clear text, or `undefined` when no current or previous secret opens it. */
   open(sealed: string): string | undefined;
   /**
-   * The same clear text sealed under the current secret; the value itself where it is sealed so
+   * Seals the clear text under the current secret. Returns the value itself where it is sealed so
    * already, `undefined` where no secret opens it.
    */
   reseal(sealed: string): string | undefined;

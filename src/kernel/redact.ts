@@ -197,8 +197,8 @@ export const escapeHiddenCharacters = (text: string): string =>
   text.replace(EACH, (character) => SHORT[character] ?? escapeCharacter(character));
 
 /**
- * The same except for C0 characters, which JSON escapes itself: JSON text stays JSON of the same
- * value.
+ * Escapes hidden characters except for C0 ones, which JSON escapes itself: JSON text stays JSON of
+ * the same value.
  */
 export const escapeHiddenInJson = (json: string): string =>
   PLAIN.test(json)

@@ -67,8 +67,7 @@ export class AnswerBody {
   }
 
   /**
-   * Nothing is read any more, and who tries learns of a failure: what waited here is gone. A
-   * connection whose answer is not complete is closed.
+   * Drops what waits here: a later read fails. Closes a connection whose answer is not complete.
    */
   destroy(): void {
     this.#reader = undefined;

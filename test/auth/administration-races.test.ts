@@ -49,16 +49,16 @@ for (const dialect of DATABASES) {
       return user;
     };
     /**
-     * A node on which another node's change `meanwhile` runs after the first check of the rank and
+     * A node on which another node's change `race` runs after the first check of the rank and
      * before the transaction.
      */
-    function openSlow(meanwhile: (store: Store) => Promise<unknown>): Auth {
+    function openSlow(race: (store: Store) => Promise<unknown>): Auth {
       let happened = false;
       const { store } = nodes.a;
       const transaction: Store['transaction'] = async (work) => {
         if (!happened) {
           happened = true;
-          await meanwhile(nodes.b.store);
+          await race(nodes.b.store);
         }
         return store.transaction(work);
       };

@@ -338,7 +338,7 @@ describeEachStore(
         expect((await store.tasks.queueDepth()).unfinished).toBe(0);
       });
 
-      test('of a key deleted meanwhile: the user alone is settled', async () => {
+      test('of a key deleted before: the user alone is settled', async () => {
         const { user, key, left, end } = await submit(1000, 300);
         await store.apiKeys.delete(key.id, user.id);
         // A later key never takes the place of the deleted one.

@@ -208,7 +208,7 @@ describe('capacity', () => {
     [5, 10],
     [5, 60],
   ])(
-    'a vendor that answers with the result, and works for %i at once for %i s meanwhile, is learned with few refusals',
+    'a vendor that answers with the result, and works for %i at once for %i s, is learned with few refusals',
     async (limit, JOB) => {
       const SECONDS = 60 * JOB;
       const asked: { dispatch: Dispatch; endsAt: number }[] = [];

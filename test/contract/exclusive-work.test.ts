@@ -18,7 +18,7 @@ describeEachStore('exclusive work', (opened) => {
     for (const work of works) void work.then((value) => value === undefined && refused.push(value));
     await until(() => refused.length === 4);
     expect(running).toBe(1);
-    expect(await store.exclusively('another', async () => 'meanwhile')).toBe('meanwhile');
+    expect(await store.exclusively('another', async () => 'done')).toBe('done');
     go.resolve();
     expect((await Promise.all(works)).filter((value) => value !== undefined)).toHaveLength(1);
     expect(running).toBe(1);

@@ -487,12 +487,12 @@ describe('a request', () => {
     );
     await page.goto(`${panel.origin()}/playground?from=${id}`);
     await waitForText(page, 'That task’s request could not be loaded.');
-    await prompt(page).fill('typed meanwhile');
+    await prompt(page).fill('typed later');
     const asked = page.waitForResponse(`**/api/task/${id}`);
     await forceRefetch(page);
     await asked;
     await waitForText(page, 'That task’s request could not be loaded.');
-    expect(await prompt(page).inputValue()).toBe('typed meanwhile');
+    expect(await prompt(page).inputValue()).toBe('typed later');
     isMissing = false;
     await forceRefetch(page);
     await waitForValue(prompt(page), body.prompt);

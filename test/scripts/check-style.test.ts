@@ -47,6 +47,7 @@ test.each([
     },
     'CONTRIBUTING.md: tasks/poll.ts does not declare FAST',
   ],
+  ['a comment', { 'src/auth/a.ts': '// Counts them. Of each user, one.' }, 'src/auth/a.ts:1: ". Of "'],
   ['a wide comment', { 'src/auth/a.ts': `  // ${'x'.repeat(96)}` }, 'src/auth/a.ts:1: a comment of 101 columns'],
 ])('a forbidden word or width is refused in %s', (_, files, finding) => {
   expect(checkWords(tree(files as Record<string, string>))).toEqual([expect.stringContaining(finding)]);

@@ -17,8 +17,8 @@ export type ChatVendor = {
   /** What it has reported, or would have reported, of all answers that were read to their end. */
   sold: Sold;
   /**
-   * Sends this body as its next answer, whatever the request is; default type: JSON. Of several
-   * pieces it holds all but the first until `release`.
+   * Sends this body as its next answer, whatever the request is; default type: JSON. It
+   * holds all pieces but the first until `release`.
    */
   answerNext(body: string | Uint8Array | readonly string[], type?: string, encoding?: string): void;
   /** Lets go of what `hang` and `slow` hold. */

@@ -7,8 +7,8 @@ export function canInstallPackages(): boolean {
 }
 
 /**
- * Installs distribution packages with apt-get, output to stderr. Of each entry the first name that
- * the distribution knows is taken. Says false when apt-get failed. Services that come with the
+ * Installs distribution packages with apt-get, output to stderr. It takes the first name of each
+ * entry that the distribution knows. Says false when apt-get failed. Services that come with the
  * packages are not started: tests start their own.
  */
 export async function installPackages(wanted: readonly (readonly string[])[]): Promise<boolean> {

@@ -358,7 +358,7 @@ describeEachStore('money in groups', (opened) => {
       };
     };
     const common = { clock: systemClock, billing, capacity };
-    // As PostgreSQL does it after a deadlock; the only slot is taken meanwhile.
+    // As PostgreSQL does it after a deadlock; the only slot is taken by then.
     const undone = new Error('undone');
     const transaction: Store['transaction'] = async (work) => {
       const first = store.transaction(async (tx) => {

@@ -1,5 +1,5 @@
 /**
- * A task ends under the version that began it, whatever serves meanwhile: here with the demo
+ * A task ends under the version that began it, whatever serves by then: here with the demo
  * vendor; `test/factory/competitors.full.test.ts` shows it for every plugin that ships.
  */
 import { afterAll, expect, test } from 'bun:test';

@@ -77,7 +77,7 @@ test('two nodes that share a folder keep their notes apart', async () => {
   other.jobs.add({ ...job, taskId: 'task_2', upstreamTaskId: 'job-2' });
   const noted = () => [...one.notes.read().values()].map((text) => JSON.parse(text).upstreamTaskId).sort();
   expect(noted()).toEqual(['job-1', 'job-2']);
-  // The database is back for one of them, whose slot another one has taken meanwhile.
+  // The database is back for one of them, whose slot another one has taken by then.
   const third = open(back);
   third.jobs.add({ ...job, taskId: 'task_3', upstreamTaskId: 'job-3' });
   const [slot = -1] = [...one.notes.read()].find(([, text]) => text.includes('job-3')) ?? [];

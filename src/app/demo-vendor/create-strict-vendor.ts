@@ -161,7 +161,7 @@ X-Access-Id   ACCESS_ID
 X-Timestamp   the time in seconds
 X-Signature   hex(HMAC-SHA256(SECRET, METHOD + "\\n" + PATH_AND_QUERY + "\\n" + X-Timestamp + "\\n" + hex(SHA256(CONTENT))))
 
-CONTENT is the body as it is sent, empty for none. Of a form it is the fields as NAME=VALUE, sorted, joined by "\\n"; files are
+CONTENT is the body as it is sent, empty for none. For a form it is the fields as NAME=VALUE, sorted, joined by "\\n"; files are
 not signed.
 
 Directives in the prompt control a job, as with the demo vendor: [duration=2] [fail] [instant] [submit=400] [submit=429]

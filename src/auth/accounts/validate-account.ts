@@ -49,7 +49,7 @@ export async function validateNewPassword(password: string, username: string): P
 
 const DISPLAY_NAME_MAX = 64;
 const GROUP_MAX = 64;
-/** As in new-api. */
+/** The value is that of new-api. */
 const REMARK_MAX = 255;
 /** `en`, `zh`, `zh-CN`. */
 const LANGUAGE = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8})?$/;

@@ -52,7 +52,7 @@ export type MailText = {
 export type NoticeSubject =
   | 'new_device'
   | 'password_changed'
-  /** By a mailed link. */
+  /** A mailed link was used for it. */
   | 'password_reset'
   | 'two_factor_enabled'
   | 'two_factor_disabled'

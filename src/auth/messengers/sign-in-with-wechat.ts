@@ -165,7 +165,7 @@ export type WeChatCode = {
  */
 export type IdentifyByCode = (server: WeChatServer, code: WeChatCode) => Promise<string>;
 
-/** As in new-api. */
+/** The value is that of new-api. */
 const TIMEOUT_MS = 5000;
 /** Wrong codes per flow, which lives for ten minutes. */
 const PER_FLOW = { limit: 5, windowSeconds: 600 };

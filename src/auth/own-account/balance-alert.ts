@@ -42,7 +42,7 @@ export type BalanceAlertEdit = {
   webhook_url?: string | null | undefined;
 };
 
-/** In clear text, shown only in this answer. */
+/** The secret is in clear text, and shown only in this answer. */
 export type BalanceAlertSaved = BalanceAlertView & { new_secret: string | null };
 
 /** Deliveries that are looked at: mails and the operator's are among them. */

@@ -85,7 +85,7 @@ async function removeFactors(tx: Repositories, userId: number): Promise<void> {
 
 export type MailedReset = {
   email: string;
-  /** From the link. */
+  /** The link has it. */
   token: string;
   password: string;
   acceptLanguage?: string;

@@ -50,7 +50,7 @@ export interface SecurityProofs {
   require(principal: PanelPrincipal, proof: string | undefined, scope: ProofScope): Promise<void>;
 }
 
-/** As in new-api. */
+/** The value is that of new-api. */
 const LIFETIME_SECONDS = 5 * 60;
 
 export function createSecurityProofs(

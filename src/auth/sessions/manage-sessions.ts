@@ -9,7 +9,7 @@ import type { SessionRegistry } from './session-registry.ts';
 
 type ListDeps = { store: Store; clock: Clock; config: Pick<AuthConfig, 'sessionIdleSeconds'> };
 
-/** As in new-api. */
+/** The value is that of new-api. */
 const LISTED_SESSIONS = 100;
 
 function listLive({ store, clock, config }: ListDeps, { id: userId, authVersion }: UserRecord) {

@@ -54,7 +54,7 @@ const HEADERS: [name: string, description: string][] = [
 const ARTIFACTS = {
   type: 'array',
   description:
-    'What GET /v1/tasks/{id}/artifacts lists, read again for each attempt. Absent unless the task succeeded, where it cannot be listed, and where it has more than 128 KiB. Of a plugin that lists none, legacy_content_url and its companions stand beside it.',
+    'What GET /v1/tasks/{id}/artifacts lists, read again for each attempt. Absent unless the task succeeded, where it cannot be listed, and where it has more than 128 KiB. If the plugin lists none, legacy_content_url and its companions stand beside it.',
   items: {
     type: 'object',
     required: ['key', 'type', 'content_url'],

@@ -114,7 +114,7 @@ async function openFile(
   return packing;
 }
 
-/** In other threads, some milliseconds. */
+/** Other threads take some milliseconds for it. */
 async function recompressAsGzip(brotli: string): Promise<Uint8Array<ArrayBuffer>> {
   const plain = await promisify(brotliDecompress)(await Bun.file(brotli).bytes());
   return new Uint8Array(await promisify(gzip)(plain, { level: 9 }));

@@ -11,7 +11,7 @@ import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 
 const SESSION = 'mcp-session-id';
 const VERSION = 'mcp-protocol-version';
-/** In the address: `/mcp?spend_cap_usd=5`. */
+/** Stands in the address: `/mcp?spend_cap_usd=5`. */
 const CAP = 'spend_cap_usd';
 const MAX_CAP_USD = 1_000_000;
 

@@ -67,8 +67,8 @@ export type Backups = {
   /** Begins a backup at once, in a process of its own. False: no place is set. */
   begin(): boolean;
   /**
-   * Makes a backup each day from now on. Of several nodes, `store.backups.begin` lets one make it
-   * (`run-backup.ts`).
+   * Makes a backup each day from now on. `store.backups.begin` lets one of several nodes make
+   * it (`run-backup.ts`).
    */
   start(): void;
   stop(): Promise<void>;

@@ -45,7 +45,7 @@ export const hasRun = (runs: readonly BackupRun[], { id, at }: DueBackup): boole
       (run.id === id || (run.trigger === 'schedule' && run.startedAt >= at && run.startedAt < at + 2 * DAY_SECONDS)),
   );
 
-/** Among the options, and none of the catalogue: all nodes share them. */
+/** Stored as options that the catalogue does not list: all nodes share them. */
 const SINCE = 'backup.daily_since';
 const TOLD = { failed: 'backup.told_failed', overdue: 'backup.told_overdue' };
 

@@ -145,7 +145,7 @@ export async function findBackupToRestore(location: BackupLocation, { id, now }:
 export const isPast = ({ created_at: at }: Pick<Manifest, 'created_at'>, now: number): boolean =>
   at <= now + DAY_SECONDS;
 
-/** Among the options, and none of the catalogue. A restored database gets a new one. */
+/** Stored as an option that the catalogue does not list. A restored database gets a new one. */
 const KEY = 'installation.id';
 
 /** The id of this installation, which all its nodes share; the first that asks gives it one. */

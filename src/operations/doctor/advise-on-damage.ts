@@ -5,7 +5,7 @@ import { describeLocation } from '../backup/backup-location.ts';
 import type { BackupConfig } from '../backup/types.ts';
 
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)/;
-/** The same, and what PostgreSQL says of broken pages, broken indexes and its disk. */
+/** Damage of SQLite, and what PostgreSQL says of broken pages, broken indexes and its disk. */
 const ANY_DAMAGE = /^(?:SQLITE_(?:CORRUPT|NOTADB|IOERR)|(?:XX|58)[0-9A-Z]{3})/;
 /** Copies that upgrades and `restore-copy` leave beside the database. */
 const COPY = /^taskgate\.db\.(?:before|replaced)-[^.]+$/;

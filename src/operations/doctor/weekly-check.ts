@@ -6,7 +6,7 @@ import { type Clock, isObject, isOver, type Logger, parseJson, sleepInStep } fro
 import type { Store } from '../../store/ports/index.ts';
 import { isQuietHour, type QuietHours } from '../retention/run-retention.ts';
 
-/** Among the options, and none of the catalogue: all nodes share it. */
+/** Stored as an option that the catalogue does not list: all nodes share it. */
 const NOTE = 'data_check.latest';
 const WEEK_SECONDS = 7 * 86_400;
 /**

@@ -5,7 +5,7 @@ import { STATUS, type Store } from '../../store/ports/index.ts';
 import type { Notices } from './queue-notices.ts';
 
 const CHECK_EVERY_MS = 60_000;
-/** Among the options, and none of the catalogue: all nodes share it. */
+/** Stored as an option that the catalogue does not list: all nodes share it. */
 const TOLD = 'alerts.reported_channels';
 
 export type ChannelWatch = { check(): Promise<void>; start(): void; stop(): Promise<void> };

@@ -1,3 +1,8 @@
+/**
+ * Refuses an icon that would keep browsers busy: a few lines of SVG can refer to each other so that
+ * millions of elements are drawn.
+ */
+
 /** An element with what it refers to. */
 export type DrawnElement = {
   name: string;

@@ -55,8 +55,8 @@ export function createExposureDetector() {
 export type ExposureDetector = ReturnType<typeof createExposureDetector>;
 
 /**
- * The key in a driver hook's context, as it is and as an address writes it. Of `AK|SK` the first
- * part is a name, which vendors want in requests.
+ * The key in a driver hook's context, as it is and as an address writes it. The first part of
+ * `AK|SK` is a name, which vendors want in requests.
  */
 function secretsIn(context: unknown): string[] {
   if (!isObject(context)) return [];

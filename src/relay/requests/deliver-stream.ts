@@ -21,7 +21,7 @@ import { billRelay } from '../usage/reserve-and-bill.ts';
  * model with hidden reasoning this limits each pause, not the whole time.
  */
 const GRACE_MS = 5000;
-/** The same limit if something was sent, came or is being made that only the vendor can count. */
+/** This limit applies if something was sent, came or is being made that only the vendor counts. */
 const READ_ON_MS = 300_000;
 const MIN_WAIT_MS = 250;
 /** Nobody speaks more text than this in a second, in any language. */

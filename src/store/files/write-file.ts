@@ -138,7 +138,7 @@ export function createFileOnce(path: string, content: Uint8Array): boolean {
   }
 }
 
-/** The same for a large file: other work goes on while the disk takes it. */
+/** As `createFileOnce`, for a large file: other work goes on while the disk takes it. */
 export async function createLargeFileOnce(path: string, content: Uint8Array): Promise<boolean> {
   const draft = `${path}.${randomToken(6)}`;
   const descriptor = openSync(draft, 'wx', 0o600);

@@ -126,7 +126,7 @@ const NOTHING = { back: 'select 1', again: 'select 1' };
 export const findMoves = ({ back }: Migration): { back: string; again: string } =>
   ('moved' in back && back.moved) || NOTHING;
 
-/** Among the options, and none of the catalogue. */
+/** Stored as an option that the catalogue does not list. */
 export const MOVE_NOTE = 'database.move';
 
 /**

@@ -199,8 +199,9 @@ export interface TaskStore extends TaskListStore {
    */
   untilDue(): Promise<number | undefined>;
   /**
-   * Claims NOT_START tasks whose submit lease has expired: their process died. Of `held`, which
-   * this process is submitting, only those whose lease was ended, whatever the clock says.
+   * Claims NOT_START tasks whose submit lease has expired: their process died. It
+   * claims those of `held`, which this process is submitting, only if their lease was ended,
+   * whatever the clock says.
    */
   claimInterrupted(claim: {
     owner: string;

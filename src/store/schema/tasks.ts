@@ -1,6 +1,5 @@
 import type { Json, JsonObject, StoredSentence } from '../../kernel/index.ts';
 import type {
-  RequestedVideo,
   BatchItemStatus,
   BatchStatus,
   BillingSnapshot,
@@ -11,6 +10,7 @@ import type {
   RelayObjectKind,
   RelayPartKind,
   RelayStatus,
+  RequestedVideo,
   RestEvent,
   StoredFailure,
   TaskEventKind,
@@ -131,7 +131,7 @@ export const defineTasks = (columns: DialectColumns) => ({
     reason: columns.text('reason').$type<LedgerReason>().notNull().default(''),
     /** The administrator who changed the balance. */
     actorId: columns.big('actor_id'),
-    /** The task that an administrator's change is about; its own lines have \`taskId\`. */
+    /** The task that an administrator's change is about; its own lines have `taskId`. */
     aboutTaskId: columns.text('about_task_id'),
     /** The digest of the change that was asked for, by which a repeated one is known. */
     request: columns.text('request').notNull().default(''),

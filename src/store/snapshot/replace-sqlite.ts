@@ -1,3 +1,7 @@
+/**
+ * `taskgate restore-copy`: puts a copy of a SQLite database into the place of the one that
+ * is there.
+ */
 import { Database as SqliteFile } from 'bun:sqlite';
 import {
   constants,
@@ -40,8 +44,7 @@ type Intent = { mark: number; kept: string };
  * name with its log. The process may die at any line: the next start goes on with one of the two,
  * whole. Returns where the former database is; undefined: there was none.
  * @throws `store.in_use` beside a gateway or a backup, `store.not_usable` for a file that is not a
- * whole
- *   database of Taskgate, `store.schema_newer`
+ * whole database of Taskgate, `store.schema_newer`
  */
 export function replaceSqlite({
   dataDir,

@@ -7,7 +7,7 @@ const MAX_RELEASED = 64;
 
 /**
  * Puts tasks back into their queues whose owners are below their limits again: one of their tasks
- * has ended, or the limit was changed. Of each key and class, it puts back no more than may run
+ * has ended, or the limit was changed. It puts back no more of each key and class than may run
  * beside those that wait there already. It may put back too many in all, since it locks nothing:
  * the dispatcher counts again before it begins them. Returns how many.
  */

@@ -41,7 +41,7 @@ const SWEEP_BATCH = 100;
 export const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
 /** How long a poll's write waits for others to join it. No client waits for it. */
 const WRITE_WINDOW_MS = 25;
-/** The same where a task has ended: its slot may be waited for. */
+/** A shorter window where a task has ended: its slot may be waited for. */
 const ENDING_WINDOW_MS = 10;
 /**
  * Pauses between the attempts to write a vendor's answer while the database is unavailable, 14 s in

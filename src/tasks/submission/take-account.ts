@@ -25,7 +25,7 @@ export type Choice = {
   | { kind: 'full' }
 );
 
-/** The same account, for a task that waits. */
+/** Keeps the account, for a task that waits. */
 export const toFull = ({ account, decoded, scope }: Choice): Choice & { kind: 'full' } => ({
   ...{ kind: 'full', account, decoded, scope },
 });

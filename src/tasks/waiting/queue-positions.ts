@@ -21,7 +21,7 @@ const BEYOND_EXACT = 'over 1,000';
 /** How long orders and counts of what waits are used again: many clients ask for many tasks. */
 const FRESH_MS = 1000;
 
-/** In milliseconds. */
+/** After how many milliseconds a client should ask again. */
 const POLL_AFTER = { least: 1000, unknown: 5000, most: 30_000 } as const;
 
 /** The position of a waiting task as clients see it. Times are Unix seconds. */

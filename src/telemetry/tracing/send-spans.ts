@@ -58,7 +58,7 @@ export function createSender({ url, headers, timeoutMs, gzip, upstream, clock }:
   };
 }
 
-/** In another thread. */
+/** Runs in another thread. */
 const compress = promisify(gzipInThread);
 
 const toBody = (bytes: Uint8Array): UpstreamBody => ({

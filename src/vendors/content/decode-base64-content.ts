@@ -87,7 +87,7 @@ function decoder(index: number): TransformStream<Uint8Array, Uint8Array> {
   });
 }
 
-/** The same stream, once its first bytes are there: until then the answer can be an error. */
+/** Returns the stream once its first bytes are there: until then the answer can be an error. */
 async function startsWithBytes(stream: ReadableStream<Uint8Array>): Promise<ReadableStream<Uint8Array>> {
   const reader = stream.getReader();
   const first = await reader.read().catch((cause: unknown) => {

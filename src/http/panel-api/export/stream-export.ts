@@ -168,7 +168,7 @@ export const isoTime = (seconds: number): string => (seconds > 0 ? new Date(seco
 
 export const usd = (quota: number): number => quota / QUOTA_PER_USD;
 
-/** The same as the listener's idle timeout. */
+/** As long as the listener's idle timeout. */
 const STALL_MS = 120_000;
 
 /**

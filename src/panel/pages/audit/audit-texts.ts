@@ -115,7 +115,7 @@ export const signInTexts: Readonly<Record<string, TextKey>> = {
   'auth.logout': 'audit.signIn.logout',
 } satisfies Record<SignInAction, TextKey>;
 
-/** The same events as a filter names them. */
+/** Sign-in events as a filter names them. */
 export const signInNames: Readonly<Record<string, TextKey>> = {
   'auth.login': 'audit.signInName.login',
   'auth.login_failed': 'audit.signInName.login_failed',

@@ -35,7 +35,7 @@ export function findMedium({ model, surfaces, examples }: Offer): Medium {
   return guessMedium(model, billed);
 }
 
-/** The same from a model's name and the names of the facts that it bills. */
+/** Guesses it from a model's name and the names of the facts that it bills. */
 export function guessMedium(model: string, billed: readonly string[]): Medium {
   const named = words.find(([word]) => word.test(model.toLowerCase()))?.[1];
   return named ?? billed.flatMap((name) => facts[name] ?? [])[0] ?? 'video';

@@ -158,7 +158,7 @@ const writeInline = (values: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
     .join(', ')}}`;
 
-/** The same as JavaScript writes it. */
+/** An object of texts on one line, as JavaScript writes it. */
 const writeObject = (values: Readonly<Record<string, string>>): string =>
   `{ ${Object.entries(values)
     .map(([name, value]) => `${/^\w+$/.test(name) ? name : quote(name)}: ${quote(value)}`)

@@ -32,7 +32,7 @@ export type UsageFilters = Filters<UsageFilterName> & {
   choices: readonly Dimension[];
   /** The question for the API, as the address says. */
   path: string;
-  /** The same about the period before; null: there is none to compare with. */
+  /** The question about the period before; null: there is none to compare with. */
   pathBefore: string | null;
 };
 

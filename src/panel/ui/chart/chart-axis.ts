@@ -11,7 +11,7 @@ const maxIntervals = 5;
 
 /**
  * From zero to at least `peak`, in steps of 1, 2 or 5 times a power of ten of `unit`; `step` is in
- * units. Of whole numbers, the smallest step is one.
+ * units. The smallest step of whole numbers is one.
  */
 export function roundTicks(
   peak: number,

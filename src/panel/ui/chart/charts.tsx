@@ -12,7 +12,7 @@ type ChartOrTableProps = {
   heading: string;
   intro?: ReactNode;
   chart: ReactNode;
-  /** The same figures as a table. */
+  /** The figures of the chart as a table. */
   table: ReactNode;
   /** What else is chosen about the figures. */
   controls?: ReactNode;

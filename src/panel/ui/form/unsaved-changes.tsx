@@ -19,7 +19,7 @@ type IsUnsaved = () => boolean;
 
 type FormState = {
   isUnsaved: IsUnsaved;
-  /** The same if what is being saved fails. */
+  /** Whether it would be lost if saving fails. */
   isTyped: IsUnsaved;
   /** How to ask, if not about changes. */
   question?: () => Question | undefined;

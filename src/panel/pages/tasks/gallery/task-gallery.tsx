@@ -29,7 +29,7 @@ type TaskGalleryProps = { tasks: TaskQuery; empty: ReactNode };
 export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  // The same one in each render, so that tiles that stay in view are not drawn again.
+  // It stays the same in each render, so that tiles that stay in view are not drawn again.
   const describe = useCallback(
     (tile: Tile): TileWords => {
       const amount = format.money(tile.quota);
