@@ -10,7 +10,8 @@
  * - `two-factor/`, `proofs/`: second factors, and proofs before what cannot be undone.
  * - `registration/`: new accounts and the first set-up.
  * - `own-account/`: what people change themselves; `administration/`: what administrators change.
- * - `accounts/`, `credentials/`: what both share: rules of accounts, hashes, codes, erasure.
+ * - `accounts/`, `credentials/`: what both share: rules of accounts, hashes, codes, erasure. Grants
+ *   of new accounts and of invitations: `accounts/create-account.ts`.
  * - `api-keys/`: keys of API clients, and what each may do.
  * - `limits/`: rates of requests, sign-ins and guesses.
  * - `mail/`: mails to people, in their languages.

@@ -6,8 +6,9 @@
  * Start reading at `pipeline/handle-request.ts`: route → access → body → answer.
  *
  * - `pipeline/`: what every request passes: listener, host and origin guards, route, access.
- * - `bodies/`, `responses/`: how requests are read, and how answers and errors are written.
- * - `v1/`: routes for API clients.
+ * - `bodies/`, `responses/`: how requests are read, and how answers and errors are written. Sizes
+ *   of bodies, names and numbers: `bodies/body-limits.ts`.
+ * - `v1/`: routes for API clients. "Prefer: respond-async": `v1/relay-routes.ts`.
  * - `panel-api/`: routes for the panel; `panel-files/`: its pages. `gateway/` has what
  *   administrators set up to serve clients: channels, plugins, prices; `operation/` what runs the
  *   gateway and what it has recorded: set-up, options, state, usage, logs; `export/` its lists as

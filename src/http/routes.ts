@@ -59,6 +59,7 @@ import type { HttpDeps } from './types.ts';
 import { batchRoutes } from './v1/batch-routes.ts';
 import { billingRoutes } from './v1/billing-routes.ts';
 import { callbackRoutes } from './v1/callback-routes.ts';
+import { fileRoutes } from './v1/file-routes.ts';
 import { mcpRoutes } from './v1/mcp-routes.ts';
 import { modelRoutes } from './v1/model-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
@@ -106,7 +107,8 @@ export function otherControllers(kit: Kit, shared: Shared, first: readonly AnyEl
       relayRoutes,
     ].map((create) => create(kit, v1)),
   );
-  controllers.push(batchRoutes(kit, { ...v1, batches: http.taskRooms.batches }));
+  const batchDeps = { ...v1, batches: http.taskRooms.batches };
+  controllers.push(batchRoutes(kit, batchDeps), fileRoutes(kit, batchDeps));
   controllers.push(mcpRoutes(kit, { ...v1, auth, limits, version: status.version }));
   if (http.development) controllers.push(developmentRoutes(kit, http.development));
   // These come last: the OpenAPI document describes its own two routes, too.

@@ -25,6 +25,9 @@ import { ErrorBoundary } from './ui/page/full-page.tsx';
  * Owns: the panel's pages in the browser. May touch: this origin's API, `contracts`, the types of
  * `http`. Never touches: server code, other origins, a token outside of memory. Built apart from
  * the server by scripts/build-panel.ts.
+ *
+ * A page is a folder of `pages/`; `routes/pages.ts` lists them. "Get started" with the demo channel
+ * is `pages/home/first-steps.tsx`.
  */
 
 const maxTries = 3;

@@ -9,7 +9,8 @@
  * - `service/`: what administrators do with versions: upload, preview, activate, roll back, move.
  * - `registry/`: which version of a plugin serves, and generations of those that do.
  * - `hooks/`: calls of a plugin's functions, and checks of what they return.
- * - `manifest/`, `source/`, `lint/`, `icons/`: the rules for what an author writes.
+ * - `manifest/`, `source/`, `lint/`, `icons/`: the rules for what an author writes. What hosts of
+ *   the first contract refuse (`--strict-v1`): `manifest/normalize-meta.ts` (`newerNames`).
  * - `worker/`: the thread in which a plugin is checked and compiled.
  * - `marketplace/`, `market-index/`, `signing/`: published plugins, their lists and signatures.
  * - `author/`: what `taskgate plugin` does for authors. It has an entrance of its own, so that a
@@ -57,10 +58,10 @@ export {
 } from './hooks/present-tasks.ts';
 export {
   type AccountRequest,
+  type ReportedLimits,
   readBalanceAmount,
   readBalanceRequest,
   readCapacityAnswer,
-  type ReportedLimits,
 } from './hooks/read-account.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export { isPlaceholder, readPlaceholder } from './hooks/read-descriptor.ts';
