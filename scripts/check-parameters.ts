@@ -14,7 +14,7 @@ const folders = ['src', 'scripts', 'bench', 'contracts', 'test'];
 export function checkParameters(base: string): string[] {
   return folders
     .flatMap((folder) => listFiles(folder, base))
-    .filter((file) => /\.(ts|tsx|mjs)$/.test(file) && !/\.gen\./.test(file))
+    .filter((file) => /\.(ts|tsx|mjs|js)$/.test(file) && !/\.gen\./.test(file))
     .flatMap((file) => checkFile(file, readFileSync(join(base, file), 'utf8')));
 }
 

@@ -87,6 +87,11 @@ test.each([
   ]);
 });
 
+test('four positional parameters are refused in a plugin', () => {
+  const plugin = { 'src/plugins/factory/a.js': 'export const hook = (a, b, c, d) => a;' };
+  expect(checkParameters(tree(plugin))).toEqual([expect.stringContaining('a.js:1: 4 positional parameters')]);
+});
+
 test.each([
   [
     'three positional parameters and an object of more',

@@ -162,24 +162,24 @@ const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/api\/v1$/,
 const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** A field that may be missing; `read` gives undefined for a value that breaks the rule. */
-function readField(fields, name, rule, read) {
-  if (!isGiven(fields[name])) return undefined;
-  const value = read(fields[name]);
+function readField([name, given], rule, read) {
+  if (!isGiven(given)) return undefined;
+  const value = read(given);
   if (value === undefined) throw new Error(`${name} must be ${rule}.`);
   return value;
 }
 
 const readText = (fields, name) =>
-  readField(fields, name, 'a string', (value) => (typeof value === 'string' ? value : undefined));
+  readField([name, fields[name]], 'a string', (value) => (typeof value === 'string' ? value : undefined));
 
 /** A form gives everything as text. */
 const readFlag = (fields, name) =>
-  readField(fields, name, 'true or false', (value) =>
+  readField([name, fields[name]], 'true or false', (value) =>
     [true, 'true'].includes(value) ? true : [false, 'false'].includes(value) ? false : undefined,
   );
 
-const readWhole = (fields, name, least, most) =>
-  readField(fields, name, `a whole number from ${least} to ${most}`, (value) => {
+const readWhole = (fields, name, [least, most]) =>
+  readField([name, fields[name]], `a whole number from ${least} to ${most}`, (value) => {
     const number = Number(value);
     return Number.isInteger(number) && number >= least && number <= most ? number : undefined;
   });
@@ -222,7 +222,7 @@ const VIDEO = /^(https?|oss):/i;
 
 /** `input.media` of the 2.7 models; `reference_voice` is the voice of who is shown. */
 const readMedia = (fields) =>
-  readField(fields, 'media', 'a list of {type, url} with http(s), oss or data URLs', (list) => {
+  readField(['media', fields.media], 'a list of {type, url} with http(s), oss or data URLs', (list) => {
     const items = (Array.isArray(list) ? list : []).map((item) => {
       const voice = textAt(item, 'reference_voice');
       return { type: textAt(item, 'type'), url: textAt(item, 'url'), ...(voice && { reference_voice: voice }) };
@@ -244,11 +244,11 @@ function normalize({ metadata, extra, ...given }) {
     image: readImage(fields, ['image', 'img_url', 'first_frame_url', 'first_frame', 'input_reference']),
     last_image: readImage(fields, ['last_image', 'last_frame_url', 'last_frame']),
     reference_image: readImage(fields, ['reference_image']),
-    video: readField(fields, 'video', 'an http(s) or oss URL', (url) => (VIDEO.test(url) ? `${url}` : undefined)),
+    video: readField(['video', fields.video], 'an http(s) or oss URL', (it) => (VIDEO.test(it) ? `${it}` : undefined)),
     ...readSize(fields),
     ratio: readText(fields, 'ratio') ?? readText(fields, 'aspect_ratio'),
-    duration: readWhole(fields, duration, 1, 60),
-    seed: readWhole(fields, 'seed', 0, 2_147_483_647),
+    duration: readWhole(fields, duration, [1, 60]),
+    seed: readWhole(fields, 'seed', [0, 2_147_483_647]),
     media: readMedia(fields),
   };
   for (const name of ['prompt', 'negative_prompt', 'audio_url', 'template', 'shot_type'])

@@ -187,8 +187,8 @@ function toFile(name, value, { as = 'name' }) {
   throw new Error(`The workflow takes ${name} as ${takes[as] ?? 'nothing that is known'}.`);
 }
 
-/** A value of the kind that stands at its place, within the bounds of the settings. */
-function convert(name, value, { at: _at, times = 1, plus = 0, min, max }, former) {
+/** A value of the kind that stands at its place as `former`, within the bounds of the settings. */
+function convert(name, value, { former, times = 1, plus = 0, min, max }) {
   if (typeof former === 'boolean') {
     if (!['true', 'false'].includes(String(value))) throw new Error(`${name} must be true or false.`);
     return String(value) === 'true';
@@ -219,7 +219,7 @@ function fill(ctx, { workflow, inputs }, values) {
         );
       }
       const isFile = target.as !== undefined || /^(image|mask)/.test(name);
-      const placed = isFile ? toFile(name, value, target) : convert(name, value, target, place[input]);
+      const placed = isFile ? toFile(name, value, target) : convert(name, value, { ...target, former: place[input] });
       if (isFile && isObject(placed) && placed.ref) {
         if (upload && upload.ref !== placed.ref)
           throw new Error('One file can be uploaded: map the others as "base64".');

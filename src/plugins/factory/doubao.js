@@ -144,30 +144,30 @@ const tasksUrl = ({ baseUrl, upstream }) => {
 const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** A field that may be missing; `read` gives undefined for a value that breaks the rule. */
-function readField(fields, name, rule, read) {
-  if (!isGiven(fields[name])) return undefined;
-  const value = read(fields[name]);
+function readField([name, given], rule, read) {
+  if (!isGiven(given)) return undefined;
+  const value = read(given);
   if (value === undefined) throw new Error(`${name} must be ${rule}.`);
   return value;
 }
 
 const readText = (fields, name) =>
-  readField(fields, name, 'a string', (value) => (typeof value === 'string' ? value : undefined));
+  readField([name, fields[name]], 'a string', (value) => (typeof value === 'string' ? value : undefined));
 
 /** A form gives everything as text. */
 const readFlag = (fields, name) =>
-  readField(fields, name, 'true or false', (value) =>
+  readField([name, fields[name]], 'true or false', (value) =>
     [true, 'true'].includes(value) ? true : [false, 'false'].includes(value) ? false : undefined,
   );
 
-const readWhole = (fields, name, least, most) =>
-  readField(fields, name, `a whole number from ${least} to ${most}`, (value) => {
+const readWhole = (fields, name, [least, most]) =>
+  readField([name, fields[name]], `a whole number from ${least} to ${most}`, (value) => {
     const number = Number(value);
     return Number.isInteger(number) && number >= least && number <= most ? number : undefined;
   });
 
 const readChoice = (fields, name, choices) =>
-  readField(fields, name, `one of ${choices.join(', ')}`, (value) => (choices.includes(value) ? value : undefined));
+  readField([name, fields[name]], `one of ${choices.join(', ')}`, (one) => (choices.includes(one) ? one : undefined));
 
 const MEDIA = ['image_url', 'video_url', 'audio_url'];
 const ROLES = ['first_frame', 'last_frame', 'reference_image', 'reference_video', 'reference_audio'];
@@ -275,17 +275,17 @@ function normalize(request) {
     content,
     resolution: readChoice({ resolution }, 'resolution', RESOLUTIONS),
     ratio: readChoice(fields, 'ratio', RATIOS) ?? readChoice(fields, 'aspect_ratio', RATIOS) ?? size.ratio,
-    duration: readWhole(fields, duration, -1, 60),
-    seed: readWhole(fields, 'seed', -1, 4_294_967_295),
+    duration: readWhole(fields, duration, [-1, 60]),
+    seed: readWhole(fields, 'seed', [-1, 4_294_967_295]),
     camera_fixed: readFlag(fields, 'camera_fixed'),
     watermark: readFlag(fields, 'watermark'),
     generate_audio: readFlag(fields, 'generate_audio') ?? readFlag(fields, 'audio'),
     return_last_frame: readFlag(fields, 'return_last_frame'),
     // OpenAI's clients send `auto` as well, which is what Ark does without the field.
     service_tier: fields.service_tier === 'auto' ? undefined : readChoice(fields, 'service_tier', ['default', 'flex']),
-    frames: readWhole(fields, 'frames', 1, 1000),
+    frames: readWhole(fields, 'frames', [1, 1000]),
     draft: readFlag(fields, 'draft'),
-    priority: readWhole(fields, 'priority', 0, 100),
+    priority: readWhole(fields, 'priority', [0, 100]),
   };
   if (Object.keys(fields.extra).length > 0) intent.extra = fields.extra;
   for (const name of Object.keys(intent)) if (intent[name] === undefined) delete intent[name];

@@ -192,7 +192,7 @@ function toShape(size) {
 }
 
 /** A value with parts, which a form holds as JSON text. */
-function readJson(value, name, isSound, what) {
+function readJson([name, value], isSound, what) {
   let read = value;
   try {
     if (typeof value === 'string') read = JSON.parse(value);
@@ -208,7 +208,7 @@ function readChoice(value, known, name) {
   return value;
 }
 
-const readMembers = (value, name) => (given(value) ? readJson(value, name, isObject, 'a JSON object') : {});
+const readMembers = (value, name) => (given(value) ? readJson([name, value], isObject, 'a JSON object') : {});
 
 /**
  * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
@@ -224,7 +224,7 @@ function withMetadata({ metadata, extra, ...fields }) {
 /** Reference images with what the vendor says of each, such as that it is a frame. */
 function toList(value) {
   const items =
-    typeof value === 'string' ? readJson(value, 'image_list', Array.isArray, 'a JSON list') : [value].flat();
+    typeof value === 'string' ? readJson(['image_list', value], Array.isArray, 'a JSON list') : [value].flat();
   return items.map((item) => {
     const image_url = readImage(isObject(item) && given(item.image_url) ? item.image_url : item, 'image_list');
     return isObject(item) && isText(item.type) ? { image_url, type: item.type } : { image_url };
@@ -252,10 +252,10 @@ function normalize(request) {
   for (const name of PASSED) if (given(fields[name])) order[name] = fields[name];
   if (given(order.cfg_scale)) order.cfg_scale = Number(order.cfg_scale);
   if (given(fields.camera_control)) {
-    order.camera_control = readJson(fields.camera_control, 'camera_control', isObject, 'a JSON object');
+    order.camera_control = readJson(['camera_control', fields.camera_control], isObject, 'a JSON object');
   }
   if (given(fields.dynamic_masks)) {
-    order.dynamic_masks = readJson(fields.dynamic_masks, 'dynamic_masks', Array.isArray, 'a JSON list');
+    order.dynamic_masks = readJson(['dynamic_masks', fields.dynamic_masks], Array.isArray, 'a JSON list');
   }
   if (given(fields.static_mask)) order.static_mask = readImage(fields.static_mask, 'static_mask');
   if (given(image)) order.image = readImage(image, 'image');

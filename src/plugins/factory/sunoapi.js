@@ -137,19 +137,19 @@ const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/suno$/, ''
 const buildHeaders = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}`, 'Content-Type': 'application/json' });
 
 /** A field that may be missing; `read` gives undefined for a value that breaks the rule. */
-function readField(fields, name, rule, read) {
-  if (!isGiven(fields[name])) return undefined;
-  const value = read(fields[name]);
+function readField([name, given], rule, read) {
+  if (!isGiven(given)) return undefined;
+  const value = read(given);
   if (value === undefined) throw new Error(`${name} must be ${rule}.`);
   return value;
 }
 
 const readText = (fields, name) =>
-  readField(fields, name, 'a string', (value) => (typeof value === 'string' ? value : undefined));
+  readField([name, fields[name]], 'a string', (value) => (typeof value === 'string' ? value : undefined));
 
 /** A form gives everything as text. */
 const readFlag = (fields, name) =>
-  readField(fields, name, 'true or false', (value) =>
+  readField([name, fields[name]], 'true or false', (value) =>
     [true, 'true'].includes(value) ? true : [false, 'false'].includes(value) ? false : undefined,
   );
 
