@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/index.ts';
+import { type Clock, createSemaphore } from '../kernel/index.ts';
 
 /** An own limit of open requests. `most`: this node's share of it, read at each start. */
 type OwnerLimit = { owner: string; most: () => number };
@@ -14,32 +14,26 @@ export type OwnerRequestLimits = {
   ): Promise<Leave | undefined>;
 };
 
-type Waiting = { limits: readonly OwnerLimit[]; start: () => void };
+type Waiting = { limits: readonly OwnerLimit[]; start: (release: Leave) => void };
 
 /**
  * Keeps relayed requests within the own limits of their key, user and group. The first waiting
  * request begins once it is within all of its limits; requests of other owners may pass it.
  */
 export function createOwnerRequestLimits({ clock }: { clock: Pick<Clock, 'sleep'> }): OwnerRequestLimits {
-  const held = new Map<string, number>();
+  const open = createSemaphore();
   let waiting: Waiting[] = [];
 
-  const hold = (limits: readonly OwnerLimit[], change: 1 | -1): void => {
-    for (const { owner } of limits) {
-      const count = (held.get(owner) ?? 0) + change;
-      if (count > 0) held.set(owner, count);
-      else held.delete(owner);
-    }
+  const stopWaiting = (call: Waiting): void => {
+    waiting = waiting.filter((other) => other !== call);
   };
-  const isWithinLimits = ({ limits }: Waiting): boolean =>
-    limits.every(({ owner, most }) => (held.get(owner) ?? 0) < most());
 
   function startNext(): void {
-    for (let next = waiting.find(isWithinLimits); next; next = waiting.find(isWithinLimits)) {
-      const call = next;
-      waiting = waiting.filter((other) => other !== call);
-      hold(call.limits, 1);
-      call.start();
+    for (const call of waiting) {
+      const slots = open.tryAcquire(call.limits.map(({ owner, most }) => ({ name: owner, max: most() })));
+      if (slots.full) continue;
+      stopWaiting(call);
+      call.start(slots.release);
     }
   }
 
@@ -47,22 +41,19 @@ export function createOwnerRequestLimits({ clock }: { clock: Pick<Clock, 'sleep'
     enter(limits, { waitMs, signal }) {
       const started = new AbortController();
       return new Promise((resolve) => {
-        let isOpen = true;
-        const leave = (): void => {
-          if (isOpen) hold(limits, -1);
-          isOpen = false;
-          startNext();
-        };
         const call: Waiting = {
           limits,
-          start() {
+          start(release) {
             started.abort();
-            resolve(leave);
+            resolve(() => {
+              release();
+              startNext();
+            });
           },
         };
         const giveUp = (): void => {
           if (!waiting.includes(call)) return;
-          waiting = waiting.filter((other) => other !== call);
+          stopWaiting(call);
           resolve(undefined);
         };
         waiting.push(call);
