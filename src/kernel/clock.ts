@@ -94,8 +94,8 @@ const TORN_MS = 1_000;
 const MAX_STEPS = 50;
 
 export type ClockWatch = {
-  /** Compares the two clocks; calls `onStep` if the wall clock was set since the last look. */
-  look(): void;
+  /** Compares the two clocks; calls `onStep` if the wall clock was set since the last check. */
+  check(): void;
   /**
    * What the wall clock showed `ms` ago, in milliseconds since the Unix epoch. Counted by the
    * monotonic clock as far back as this watch reaches: a clock that was set since makes nothing
@@ -117,7 +117,7 @@ export function watchClock(
   const periods = [{ sinceMs: clock.monotonicMs(), aheadMs: clock.nowMs() - clock.monotonicMs() }];
   const latest = () => periods.at(-1) as (typeof periods)[number];
 
-  function look(): void {
+  function check(): void {
     const beforeMs = clock.monotonicMs();
     const wallMs = clock.nowMs();
     const sinceMs = clock.monotonicMs();
@@ -134,9 +134,9 @@ export function watchClock(
   }
 
   return {
-    look,
+    check,
     timeAgo(ms) {
-      look();
+      check();
       const at = clock.monotonicMs() - ms;
       const period = periods.findLast(({ sinceMs }) => sinceMs <= at) ?? (periods[0] as (typeof periods)[number]);
       return at + period.aheadMs;

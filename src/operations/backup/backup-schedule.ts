@@ -19,12 +19,12 @@ import { describeLocation } from './backup-location.ts';
 import {
   claimNotification,
   describeNotPruned,
+  hasRun,
   latestDueBackup,
   noteSchedule,
   pruningFault,
   RETRY_SECONDS,
   scheduledSince,
-  hasRun,
 } from './due-backups.ts';
 import type { BackupConfig } from './types.ts';
 
@@ -182,7 +182,7 @@ export function createBackups(deps: Deps): Backups {
     });
   }
 
-  async function look(): Promise<void> {
+  async function checkRegularly(): Promise<void> {
     await clock.sleep(FIRST_LOOK_MS, stopping.signal);
     while (!stopping.signal.aborted) {
       await makeIfDue().catch((error) =>
@@ -239,7 +239,7 @@ export function createBackups(deps: Deps): Backups {
     },
 
     start() {
-      looking = look();
+      looking = checkRegularly();
     },
 
     async stop() {

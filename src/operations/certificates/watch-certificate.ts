@@ -35,8 +35,8 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
     key: await readFile(keyFile, 'utf8'),
   });
 
-  /** `isAsked`: somebody waits for an answer, so a fault and "nothing new" are told at once. */
-  async function look(isAsked: boolean): Promise<void> {
+  /** `isRequested`: somebody waits for an answer, so a fault and "nothing new" are told at once. */
+  async function check(isRequested: boolean): Promise<void> {
     let digest = 'unreadable';
     try {
       const found = await read();
@@ -44,7 +44,7 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
       if (digest === served) {
         fault = undefined;
         refused = '';
-        if (isAsked) logger.info({ file: certFile }, 'the TLS certificate has not changed');
+        if (isRequested) logger.info({ file: certFile }, 'the TLS certificate has not changed');
         return;
       }
       const certificate = readPair(found, clock.nowMs());
@@ -57,8 +57,8 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
       const isNew = refused !== digest;
       refused = digest;
       // The two files are written one after the other: a pair that does not fit may be half new.
-      if (isNew && !isAsked) return;
-      if (!isNew && !isAsked && fault !== undefined) return;
+      if (isNew && !isRequested) return;
+      if (!isNew && !isRequested && fault !== undefined) return;
       fault = sentence('certificate.files_refused', {
         fault: error instanceof Error ? error.message : 'unknown reason',
       });
@@ -84,14 +84,14 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
         for (;;) {
           await clock.sleep(CHECK_EVERY_MS, stopping.signal);
           if (stopping.signal.aborted) return;
-          turn = turn.then(() => look(false));
+          turn = turn.then(() => check(false));
           await turn;
         }
       })();
     },
-    /** Looks now. Never rejects. */
+    /** Checks now. Never rejects. */
     reload(): Promise<void> {
-      turn = turn.then(() => look(true));
+      turn = turn.then(() => check(true));
       return turn;
     },
     /** Why the files that are there are not served. */

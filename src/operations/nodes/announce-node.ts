@@ -54,7 +54,7 @@ export async function announceNode(options: {
 
   let warned = false;
   let isDrained = false;
-  async function look(): Promise<void> {
+  async function beatAndCheck(): Promise<void> {
     await beat();
     if (store.dialect === 'sqlite') return;
     const nodes = await store.nodes.alive(NODE_ALIVE_SECONDS);
@@ -77,7 +77,7 @@ export async function announceNode(options: {
     while (true) {
       await sleepInStep(clock, HEARTBEAT_MS[store.dialect], stopping.signal);
       if (stopping.signal.aborted) return;
-      await look().catch((error) =>
+      await beatAndCheck().catch((error) =>
         logger.warn({ err: error }, 'the heartbeat could not be written; the next one follows within 15 s'),
       );
     }

@@ -63,7 +63,7 @@ export function createClockCheck({ store, clock, logger }: Deps): ClockCheck {
   const differs = (ms: number) => Math.abs(ms) > CLOCK_LEEWAY_SECONDS * 1000;
 
   async function look(): Promise<void> {
-    watch.look();
+    watch.check();
     if (store.dialect === 'sqlite') return;
     const before = aheadMs;
     aheadMs = await compareClocks({ store, clock });

@@ -47,7 +47,7 @@ export function followClock(clock: Clock, logger: Logger, move: MoveDeadlines): 
   return {
     ...clock,
     nowMs() {
-      watch.look();
+      watch.check();
       if (behindMs !== 0 && !isMoving && clock.monotonicMs() >= notBeforeMs) void detachFromRequest(follow);
       return clock.nowMs() - behindMs;
     },

@@ -10,7 +10,7 @@ import { usePriceWords } from '../../ui/display/use-price-words.ts';
 import { useNamed } from '../../ui/form/name-select.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
-import { isCode, nameField, rankField, readPlainPrice, type DescribeValue, describeValues } from './audit-fields.ts';
+import { type DescribeValue, describeValues, isCode, nameField, rankField, readPlainPrice } from './audit-fields.ts';
 import { AuditTarget, HistoryLink, useAuditTarget } from './audit-target.tsx';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
@@ -110,9 +110,9 @@ function useDetails(entry: AuditEntry): { changes: Change[]; facts: Fact[] } {
   const { user_id: id } = entry.detail;
   const owner = useNamed({ path: '/api/user/names', id: typeof id === 'number' ? String(id) : '' });
   const names = new Map(owner && [[id, owner.name]]);
-  const says = { time: format.time, value: describeValues(entry, { t, money: format.exactMoney, names }) };
-  const facts = listFacts(entry.detail, says).filter(({ field }) => !isRedundant(field, entry.detail.after));
-  return { changes: listChanges(entry.detail, says), facts };
+  const formatters = { time: format.time, value: describeValues(entry, { t, money: format.exactMoney, names }) };
+  const facts = listFacts(entry.detail, formatters).filter(({ field }) => !isRedundant(field, entry.detail.after));
+  return { changes: listChanges(entry.detail, formatters), facts };
 }
 
 /** Another field of the same state says it: a key's budget, or that a version is inactive. */
@@ -178,18 +178,18 @@ const cut = (text: string): string => (text.length > maxInline ? `${text.slice(0
 function useSummary(entry: AuditEntry) {
   const { t } = useTranslation();
   const { name } = useAuditTarget(entry);
-  const says = useInlineSays();
+  const formatters = useInlineFormatters();
   const { changes, facts: all } = useDetails(entry);
   // The target stands in the sentence's cell.
   const facts = all.filter(({ value }) => value !== name);
   const nothing = t('audit.nothing');
-  const say = (field: string, value: string | undefined): string =>
-    value === undefined ? nothing : cut(says[field]?.(value) ?? readNames(value) ?? value);
+  const show = (field: string, value: string | undefined): string =>
+    value === undefined ? nothing : cut(formatters[field]?.(value) ?? readNames(value) ?? value);
   const parts = [
-    ...changes.map(({ field, before, after }) => ({ field, value: `${say(field, before)} → ${say(field, after)}` })),
+    ...changes.map(({ field, before, after }) => ({ field, value: `${show(field, before)} → ${show(field, after)}` })),
     ...facts
       .filter(({ field, value }) => !identifiers.has(field) && value !== t('app.no') && !name.endsWith(` ${value}`))
-      .map(({ field, value }) => ({ field, value: say(field, value) })),
+      .map(({ field, value }) => ({ field, value: show(field, value) })),
   ].sort((one, other) => rankField(entry, one.field) - rankField(entry, other.field));
   return { changes, facts, parts: parts.slice(0, mostInline) };
 }
@@ -206,7 +206,7 @@ function readNames(text: string): string | null {
 }
 
 /** Values that a row says shorter than its details do, and without the name of the field. */
-function useInlineSays(): Readonly<Record<string, (value: string) => string>> {
+function useInlineFormatters(): Readonly<Record<string, (value: string) => string>> {
   const { t } = useTranslation();
   const words = usePriceWords();
   return {
@@ -338,7 +338,7 @@ function readStates({ before, after }: Detail): Detail {
     after: after === null && isObject(before) ? undefined : after,
   };
 }
-type Says = {
+type Formatters = {
   /** Formats Unix seconds. */
   time(seconds: number): string;
   value: DescribeValue;
@@ -348,18 +348,18 @@ type Says = {
  * The fields that differ between `before` and `after`, without `updated_at`. Empty if something was
  * created or deleted as a whole: there is nothing to compare.
  */
-export function listChanges(detail: Detail, says: Says): Change[] {
+export function listChanges(detail: Detail, formatters: Formatters): Change[] {
   const { before, after } = readStates(detail);
   if (before === undefined || after === undefined) return [];
   if (!isObject(before) && !isObject(after))
-    return [{ field: '', before: formatField('', before, says), after: formatField('', after, says) }];
+    return [{ field: '', before: formatField('', before, formatters), after: formatField('', after, formatters) }];
   const [oldFields, newFields] = [isObject(before) ? before : {}, isObject(after) ? after : {}];
   return [...new Set([...Object.keys(oldFields), ...Object.keys(newFields)])]
     .filter((field) => field !== 'updated_at' && JSON.stringify(oldFields[field]) !== JSON.stringify(newFields[field]))
     .map((field) => ({
       field,
-      before: formatField(field, oldFields[field], says),
-      after: formatField(field, newFields[field], says),
+      before: formatField(field, oldFields[field], formatters),
+      after: formatField(field, newFields[field], formatters),
     }));
 }
 
@@ -367,22 +367,22 @@ export function listChanges(detail: Detail, says: Says): Change[] {
  * The other fields of an entry, and those of its only state where one of `before` and `after` is
  * missing.
  */
-export function listFacts(detail: Detail, says: Says): Fact[] {
+export function listFacts(detail: Detail, formatters: Formatters): Fact[] {
   const { before: _before, after: _after, ...others } = detail;
   const { before, after } = readStates(detail);
   const onlyState = before === undefined ? after : after === undefined ? before : undefined;
   const state = isObject(onlyState) ? onlyState : onlyState === undefined ? {} : { '': onlyState };
   return Object.entries({ ...state, ...others })
-    .map(([field, value]) => ({ field, value: formatField(field, value, says) ?? '' }))
+    .map(([field, value]) => ({ field, value: formatField(field, value, formatters) ?? '' }))
     .filter(({ value }) => value !== '');
 }
 
 /** Fields that end in `_at` are Unix seconds; 0 means never. */
-function formatField(field: string, value: unknown, says: Says): string | undefined {
-  const said = says.value(field, value);
+function formatField(field: string, value: unknown, formatters: Formatters): string | undefined {
+  const said = formatters.value(field, value);
   if (said !== undefined) return said;
   if (typeof value !== 'number' || !field.endsWith('_at')) return formatValue(value);
-  return value === 0 ? undefined : says.time(value);
+  return value === 0 ? undefined : formatters.time(value);
 }
 
 function formatValue(value: unknown): string | undefined {
