@@ -254,7 +254,7 @@ function ChannelTasks({ channelId }: { channelId: number }) {
               rows={items}
               rowKey={({ id }) => id}
               isDense
-              brief={(task) => <TaskBrief task={task} all />}
+              brief={(task) => <TaskBrief task={task} all tasks={items} />}
             />
           )
         }

@@ -1,5 +1,5 @@
 import { Portal } from '@mantine/core';
-import { IconPhotoVideo } from '@tabler/icons-react';
+import { IconAlertCircle, IconHourglass, IconPhotoVideo } from '@tabler/icons-react';
 import { useState } from 'react';
 import type { TaskSummary } from '../../api/types.ts';
 import { useSeen } from '../../ui/display/use-seen.ts';
@@ -18,8 +18,8 @@ type TaskPosterProps = {
 const enlarged = { width: 320, height: 200, gap: 10 };
 
 /**
- * A small picture of a task's result, larger beside itself while the pointer is over it; an empty
- * place where there is no result. Decorative: the task is named beside it.
+ * A small picture of a task's result, larger beside itself while the pointer is over it; a sign of
+ * its state where there is no result. Decorative: the task and its state are named beside it.
  */
 export function TaskPoster({ task, size }: TaskPosterProps) {
   const [box, isSeen] = useSeen<HTMLSpanElement>();
@@ -35,7 +35,7 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
       ref={box}
       className={classes.poster}
       data-size={size}
-      data-empty={!hasPicture(task) || undefined}
+      data-failed={(!hasPicture(task) && task.status === 'FAILURE') || undefined}
       data-drawing={isDrawing || undefined}
       aria-hidden="true"
       onPointerEnter={({ currentTarget, pointerType }) => {
@@ -44,12 +44,10 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
       onPointerLeave={() => setPlace(null)}
     >
       {path === undefined ? (
-        hasPicture(task) && (
-          <>
-            <IconPhotoVideo size={isTile ? 22 : 17} stroke={1.4} />
-            {isTile && <span className={classes.model}>{task.model}</span>}
-          </>
-        )
+        <>
+          <PosterIcon task={task} size={isTile ? 22 : 17} />
+          {isTile && <span className={classes.model}>{task.model}</span>}
+        </>
       ) : (
         <img src={path} width={64} height={40} loading="lazy" decoding="async" alt="" onError={() => setBroken(true)} />
       )}
@@ -60,6 +58,11 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
       )}
     </span>
   );
+}
+
+function PosterIcon({ task, size }: { task: TaskSummary; size: number }) {
+  const Icon = hasPicture(task) ? IconPhotoVideo : task.status === 'FAILURE' ? IconAlertCircle : IconHourglass;
+  return <Icon size={size} stroke={1.4} />;
 }
 
 /** Failed tasks and those that run have none. */

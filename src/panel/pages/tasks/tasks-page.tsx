@@ -144,7 +144,7 @@ function TaskTable({ tasks, pageSize, onPageSize }: TaskTableProps) {
             label: (task) => t('tasks.choose', { title: toTitle(task).slice(0, 80) }),
             onChange: setChosen,
           }}
-          brief={(task: TaskSummary) => <TaskBrief task={task} all={all} />}
+          brief={(task: TaskSummary) => <TaskBrief task={task} all={all} tasks={found.data?.items} />}
           empty={<NoTasks tasks={tasks} />}
         />
       </div>

@@ -175,11 +175,18 @@ function TaskReason({ task }: { task: TaskSummary }) {
   );
 }
 
+type TaskBriefProps = {
+  task: TaskSummary;
+  all: boolean;
+  /** The rows: where one of them has a picture, each has a place for it. */
+  tasks?: readonly TaskSummary[] | undefined;
+};
+
 /**
- * A task for a phone, in three lines whatever its state: its prompt and cost, its state or why it
- * failed, then what made it, for whom and when.
+ * A task for a phone, in at most four lines: its prompt, its state and cost or why it failed, then
+ * what made it, for whom and when.
  */
-export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
+export function TaskBrief({ task, all, tasks = [task] }: TaskBriefProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const toTitle = useTaskTitle();
@@ -193,12 +200,15 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   ];
   return (
     <RowBrief
-      {...(hasPicture(task) ? { icon: <TaskPoster task={task} size="brief" /> } : {})}
+      {...(tasks.some(hasPicture) ? { icon: <TaskPoster task={task} size="brief" /> } : {})}
       name={toTitle(task)}
       to={taskPath(task)}
+      // Why it failed, or where it waits, needs the line.
+      wrapsName={!isExplained && queue === undefined}
       {...(task.quota === 0 ? {} : { figure: <BriefCost task={task} /> })}
+      isFigureBelow
       state={
-        <>
+        <span {...(isExplained ? { className: classes.explained, title: task.fail_reason } : {})}>
           <TaskStatus status={task.status} isWaiting={queue !== undefined} />
           {percent !== null && <BriefText> · {format.percent(percent / 100)}</BriefText>}
           {queue && <BriefText> · {formatPosition(queue, t, format)}</BriefText>}
@@ -208,7 +218,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
               <VendorWords text={task.fail_reason} sentence={task.fail_reason_sentence} />
             </BriefText>
           )}
-        </>
+        </span>
       }
       facts={[]}
       wraps

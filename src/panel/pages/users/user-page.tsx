@@ -151,7 +151,7 @@ function UserTasks({ userId }: { userId: number }) {
         rowKey={({ id }) => id}
         onPage={setPage}
         isDense
-        brief={(task) => <TaskBrief task={task} all={false} />}
+        brief={(task) => <TaskBrief task={task} all={false} tasks={query.data?.items} />}
         empty={<EmptyState heading={t('users.tasks.none')} text={t('users.tasks.noneText')} />}
       />
     </div>

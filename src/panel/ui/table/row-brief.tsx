@@ -9,6 +9,8 @@ type RowBriefProps = {
   name: string;
   /** The row's most important figure, beside its name. */
   figure?: ReactNode;
+  /** The figure stands beside the state, and the name has the whole line. */
+  isFigureBelow?: boolean;
   state?: ReactNode;
   /** What follows the state; empty ones are left out. Where they do not fit, the end is cut. */
   facts: readonly string[];
@@ -31,8 +33,9 @@ type RowBriefProps = {
 
 /** A row of a table in two lines, for a phone. */
 export function RowBrief({ icon, name, figure, state, facts, detail, actions, ...row }: RowBriefProps) {
-  const { to, onPress, isOpen, children, wraps, wrapsName } = row;
+  const { to, onPress, isOpen, children, wraps, wrapsName, isFigureBelow = false } = row;
   const shown = facts.filter((fact) => fact !== '').join(' · ');
+  const shownFigure = figure !== undefined && <span className={classes.figure}>{figure}</span>;
   return (
     <>
       <div className={classes.row}>
@@ -50,7 +53,7 @@ export function RowBrief({ icon, name, figure, state, facts, detail, actions, ..
             ) : (
               <span className={classes.name}>{name}</span>
             )}
-            {figure !== undefined && <span className={classes.figure}>{figure}</span>}
+            {!isFigureBelow && shownFigure}
             {isOpen !== undefined && (
               <IconChevronDown
                 size={18}
@@ -65,6 +68,7 @@ export function RowBrief({ icon, name, figure, state, facts, detail, actions, ..
             <div className={classes.facts} data-wraps={wraps || undefined}>
               {state !== undefined && <span className={classes.state}>{state}</span>}
               {shown !== '' && <span className={classes.end}>{wraps ? <Facts facts={facts} /> : shown}</span>}
+              {isFigureBelow && shownFigure}
             </div>
           )}
           {detail !== undefined && (
