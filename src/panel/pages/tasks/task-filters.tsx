@@ -103,6 +103,12 @@ function SortSelect({ tasks, isInFilters = false }: { tasks: TaskQuery; isInFilt
   );
 }
 
+/** What the bar has no room for: all but the text and the status. */
+const chipNames = narrowingNames.filter((name) => name !== 'q' && name !== 'status');
+
+const clearChips = ({ filters }: Pick<TaskQuery, 'filters'>): void =>
+  filters.setAll(Object.fromEntries(chipNames.map((name) => [name, ''])));
+
 /** What a selection offers; a value of the address that is not known is offered too. */
 const withChosen = (names: ReadonlyMap<string, string>, chosen: string) => {
   const known = [...names].map(([value, name]) => ({ value, label: name }));
@@ -202,11 +208,24 @@ function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery }) {
         value={values.key}
         onChange={(key) => set('key', key)}
       />
+      {(isCustom || chipNames.some((name) => values[name] !== '')) && (
+        <Button
+          variant="subtle"
+          size="xs"
+          className={classes.clear ?? ''}
+          onClick={({ currentTarget }) => {
+            // The button goes; the keyboard stays among the filters.
+            currentTarget.closest<HTMLElement>('[role="dialog"]')?.focus();
+            setCustom(false);
+            clearChips({ filters });
+          }}
+        >
+          {t('filters.clear')}
+        </Button>
+      )}
     </>
   );
 }
-
-const chipNames = narrowingNames.filter((name) => name !== 'q' && name !== 'status');
 
 type Name = Parameters<TaskQuery['filters']['set']>[0];
 
@@ -234,7 +253,7 @@ export function TaskFilterChips({ tasks: { filters, all, query } }: { tasks: Tas
     values[name] === '' ? [] : [{ key: name, label, value, onRemove: () => set(name, '') }];
   return (
     <FilterChips
-      onClear={() => filters.setAll(Object.fromEntries(chipNames.map((name) => [name, ''])))}
+      onClear={() => clearChips({ filters })}
       chips={[
         ...chip('period', t('tasks.period'), t(`tasks.period.${values.period as '24h'}`)),
         ...chip('from', t('tasks.from'), toDay(values.from)),

@@ -1,4 +1,6 @@
-import { Button, CloseButton, Group, Modal, Progress, Stack, Text } from '@mantine/core';
+import { ActionIcon, Button, CloseButton, Group, Menu, Modal, Progress, Stack, Text } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
+import { IconDots } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -61,19 +63,17 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
       {tasks.length > 0 && (
         <div className={classes.bar} role="toolbar" aria-label={t('tasks.bulk')}>
           <CloseButton aria-label={t('tasks.bulk.clear')} onClick={onClear} />
-          <Text size="sm" fw={550} me="auto">
+          <Text size="sm" fw={550} className={classes.count ?? ''}>
             {t('tasks.bulk.chosen', { count: tasks.length, shown: format.number(tasks.length) })}
           </Text>
-          {actions.map((action) => {
-            const count = able(action).length;
-            return (
-              count > 0 && (
-                <Button key={action} size="xs" variant="default" onClick={() => void start(action)}>
-                  {`${t(`tasks.bulk.${action}`)} (${format.number(count)})`}
-                </Button>
-              )
-            );
-          })}
+          <BulkButtons
+            offers={actions.flatMap((action) => {
+              const count = able(action).length;
+              const label = `${t(`tasks.bulk.${action}`)} (${format.number(count)})`;
+              return count > 0 ? [{ action, label }] : [];
+            })}
+            onStart={(action) => void start(action)}
+          />
         </div>
       )}
       {run !== null && (
@@ -84,6 +84,49 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
             onClear();
           }}
         />
+      )}
+    </>
+  );
+}
+
+type BulkButtonsProps = {
+  offers: readonly { action: BulkAction; label: string }[];
+  onStart(action: BulkAction): void;
+};
+
+/** The actions side by side; on a phone the first one, and the others in a menu: one row. */
+function BulkButtons({ offers, onStart }: BulkButtonsProps) {
+  const { t } = useTranslation();
+  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  const others = isPhone ? offers.slice(1) : [];
+  return (
+    <>
+      {offers.slice(0, offers.length - others.length).map(({ action, label }) => (
+        <Button
+          key={action}
+          className={classes.action ?? ''}
+          size="xs"
+          variant="default"
+          onClick={() => onStart(action)}
+        >
+          {label}
+        </Button>
+      ))}
+      {others.length > 0 && (
+        <Menu position="top-end">
+          <Menu.Target>
+            <ActionIcon variant="default" size={44} aria-label={t('app.more')}>
+              <IconDots size={18} stroke={1.6} aria-hidden="true" />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            {others.map(({ action, label }) => (
+              <Menu.Item key={action} onClick={() => onStart(action)}>
+                {label}
+              </Menu.Item>
+            ))}
+          </Menu.Dropdown>
+        </Menu>
       )}
     </>
   );
