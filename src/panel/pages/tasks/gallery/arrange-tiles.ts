@@ -9,8 +9,8 @@ export function arrangeTiles(count: number, width: number): Arrangement {
   const least = width < 500 ? minWidthOnPhone : minWidth;
   const columns = Math.max(1, Math.floor((width + gap) / (least + gap)));
   const tileWidth = (width - gap * (columns - 1)) / columns;
-  // Four by three, and three lines below.
-  const rowHeight = Math.round(tileWidth * 0.75) + 78 + gap;
+  // Sixteen by nine, and three lines below.
+  const rowHeight = Math.round((tileWidth * 9) / 16) + 78 + gap;
   const rows = Math.ceil(count / columns);
   return { columns, rowHeight, rows, height: rows * rowHeight };
 }

@@ -17,8 +17,11 @@ const isMotionWelcome = (): boolean => !window.matchMedia('(prefers-reduced-moti
 /** A pointer, or a focus, that only passes loads nothing. */
 const playDelayMs = 180;
 
-/** `maker`: its model, and whose it is. `cost`: what it cost, and how old it is. */
-export type TileWords = { title: string; maker: string; cost: string };
+/**
+ * `maker`: its model, and whose it is. `cost`: what it cost, and how old it is. Of one that runs,
+ * `progress` is a percentage and `reserved` what it may cost; otherwise they are empty.
+ */
+export type TileWords = { title: string; maker: string; cost: string; progress: string; reserved: string };
 
 type GalleryTileProps = {
   tile: Tile;
@@ -40,7 +43,7 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
   const [isFocused, setFocused] = useState(false);
   const [isBroken, setBroken] = useState(false);
   const isDrawing = useMissingPreview(tile.id, tile.status === 'SUCCESS' && tile.poster === undefined);
-  const { title, maker, cost } = describe(tile);
+  const { title, maker, cost, progress, reserved } = describe(tile);
   return (
     <button
       type="button"
@@ -63,7 +66,11 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
               !isDrawing && <IconPhotoVideo size={26} stroke={1.3} aria-hidden="true" />
             ) : (
               <>
-                <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />
+                <span>
+                  <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />
+                  {progress !== '' && ` · ${progress}`}
+                </span>
+                {reserved !== '' && <span>{reserved}</span>}
                 {tile.fail_reason !== '' && (
                   <span className={classes.reason}>
                     <VendorWords text={tile.fail_reason} sentence={tile.fail_reason_sentence} />

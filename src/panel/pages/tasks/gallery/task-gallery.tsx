@@ -12,7 +12,7 @@ import {
 import { useTranslation } from 'react-i18next';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
-import { isFinished } from '../read-task.ts';
+import { isFinished, parsePercent } from '../read-task.ts';
 import type { TaskQuery } from '../use-task-query.ts';
 import { type Arrangement, arrangeTiles, gap, moveFocus, visibleRows } from './arrange-tiles.ts';
 import classes from './gallery.module.css';
@@ -33,12 +33,15 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const describe = useCallback(
     (tile: Tile): TileWords => {
       const amount = format.money(tile.quota);
-      const cost = isFinished(tile) ? amount : `${amount} ${t('tasks.reserved')}`;
       const isFree = tile.quota === 0 && tile.status !== 'SUCCESS';
+      const isEnded = isFinished(tile);
+      const percent = tile.status === 'IN_PROGRESS' && !tile.isWaiting ? parsePercent(tile.progress) : null;
       return {
         title: tile.input || t('tasks.withoutInput'),
         maker: joinFacts(tile.model, tile.username ?? ''),
-        cost: joinFacts(isFree ? '' : cost, format.ago(tile.created_at)),
+        cost: joinFacts(isFree || !isEnded ? '' : amount, format.ago(tile.created_at)),
+        progress: percent === null ? '' : format.percent(percent / 100),
+        reserved: isFree || isEnded ? '' : `${amount} ${t('tasks.reserved')}`,
       };
     },
     [t, format],
