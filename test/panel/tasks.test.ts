@@ -4,7 +4,7 @@ import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { newTaskId } from '../../src/kernel/index.ts';
-import { findPictures, parsePercent } from '../../src/panel/pages/tasks/read-task.ts';
+import { findPictures, parsePercent, tookSeconds, wholeSeconds } from '../../src/panel/pages/tasks/read-task.ts';
 import { readServerSentEvents } from '../../src/panel/pages/tasks/task/use-task.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { Administrator, ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
@@ -18,6 +18,7 @@ import {
   findPageIssues,
   heading,
   password,
+  screens,
   usePanel,
   waitForCount,
   waitForNotice,
@@ -119,6 +120,9 @@ describe('the list', () => {
     await page.goto(`${panel.origin()}/tasks?channel=1`);
     await chips.getByRole('button', { name: 'Channel First channel' }).waitFor();
     expect(await chips.getByRole('button').count()).toBe(1);
+    await page.getByRole('button', { name: 'Filters', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Clear all' }).click();
+    await page.waitForURL('**/tasks');
 
     await page.goto(`${panel.origin()}/tasks?q=lighthouse`);
     await page.getByRole('link', { name: /a lighthouse/ }).waitFor();
@@ -132,6 +136,18 @@ describe('the list', () => {
 
     await page.goto(`${panel.origin()}/tasks?q=${encodeURIComponent('no such thing')}`);
     await waitForText(page, 'No matches');
+  });
+
+  testInFullRun('says on a phone in one row what can be done with chosen tasks', async () => {
+    const { page } = await panel.openAs(ROOT, '/tasks', { viewport: screens.phone });
+    for (const title of ['a paper boat', 'a lost one'])
+      await page.getByRole('checkbox', { name: `Select: ${title}` }).check();
+    const bar = page.getByRole('toolbar');
+    await bar.getByText('2 selected').waitFor();
+    expect((await bar.boundingBox())?.height).toBeLessThan(70);
+    await bar.getByRole('button', { name: 'More', exact: true }).click();
+    await page.getByRole('menuitem', { name: 'Delete (2)' }).click();
+    await page.getByRole('dialog').getByText('Delete 2 tasks?').waitFor();
   });
 
   testInFullRun('tells why a task failed one click from the home page', async () => {
@@ -219,6 +235,15 @@ describe('a task', () => {
     await page.getByRole('button', { name: 'Request', exact: true }).click();
     const raw = page.getByRole('region', { name: 'Request' });
     expect(JSON.parse(String(await raw.textContent()))).toMatchObject({ seconds: 5 });
+  });
+
+  testInFullRun('folds its details and raw data on a phone', async () => {
+    const { page } = await panel.openAs(ROOT, taskFor('a lighthouse'), { viewport: screens.phone });
+    const id = page.getByText('Task ID', { exact: true });
+    await page.getByRole('heading', { name: 'Details' }).waitFor();
+    expect(await id.isVisible()).toBe(false);
+    await page.getByRole('heading', { name: 'Details' }).click();
+    await id.waitFor();
   });
 
   testInFullRun('is retried as a new task, which is followed to its end', async () => {
@@ -510,4 +535,12 @@ describe('parsing', () => {
     ['', null],
     ['soon', null],
   ])('progress %p is %p', (text, share) => expect(parsePercent(text)).toBe(share));
+
+  test('a finished task took the vendor less than the whole time since the request', () => {
+    const task = { status: 'SUCCESS', created_at: 100, submit_time: 103, finish_time: 110 } as const;
+    expect([tookSeconds(task), wholeSeconds(task)]).toEqual([7, 10]);
+    const refused = { ...task, status: 'FAILURE', submit_time: 0 } as const;
+    expect([tookSeconds(refused), wholeSeconds(refused)]).toEqual([null, null]);
+    expect(wholeSeconds({ ...task, status: 'IN_PROGRESS', finish_time: 0 })).toBeNull();
+  });
 });

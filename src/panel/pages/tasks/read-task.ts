@@ -14,11 +14,16 @@ export const isFinished = ({ status }: { status: string }): boolean => status ==
 export const sentAt = (task: Pick<TaskSummary, 'submit_time' | 'created_at'>): number =>
   task.submit_time > 0 ? task.submit_time : task.created_at;
 
-/** From sending to the end, in seconds; null for a task that runs or that no vendor had. */
+/** How long a vendor had it, in seconds; null for a task that runs or that no vendor had. */
 export const tookSeconds = (task: Pick<TaskSummary, 'status' | 'submit_time' | 'finish_time'>): number | null =>
   isFinished(task) && task.submit_time > 0 && task.finish_time > 0
     ? Math.max(0, task.finish_time - task.submit_time)
     : null;
+
+/** From the request to the end, in seconds, as its timeline counts; null as above. */
+export const wholeSeconds = (
+  task: Pick<TaskSummary, 'status' | 'submit_time' | 'created_at' | 'finish_time'>,
+): number | null => (tookSeconds(task) === null ? null : Math.max(0, task.finish_time - task.created_at));
 
 /** Reasons that hold the vendor's words; an older task has no reason but its text. */
 export const vendorReasons: readonly unknown[] = [undefined, 'plugin', 'tasks.vendor_said'];

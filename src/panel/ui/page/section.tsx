@@ -1,5 +1,7 @@
 import { Group, Text, Title } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { type ReactNode, useId } from 'react';
+import fold from '../display/fold.module.css';
 import { HeadingContext } from '../display/query-result.tsx';
 import classes from './section.module.css';
 
@@ -31,6 +33,33 @@ export function Section({ heading, intro, actions, anchor, children }: SectionPr
         {actions !== undefined && <Group gap="sm">{actions}</Group>}
       </div>
       <HeadingContext value={heading}>{children}</HeadingContext>
+    </section>
+  );
+}
+
+/** A card that a phone shows folded: its heading unfolds it. */
+export function FoldedSection({ children, ...props }: Omit<SectionProps, 'actions'>) {
+  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  const id = useId();
+  if (!isPhone) return <Section {...props}>{children}</Section>;
+  const { heading, intro } = props;
+  return (
+    <section className={classes.section} aria-labelledby={id} data-card>
+      <details className={`${fold.fold} ${classes.folded}`}>
+        <summary>
+          <Title order={2} fz={18} id={id}>
+            {heading}
+          </Title>
+        </summary>
+        <div className={classes.unfolded}>
+          {intro !== undefined && (
+            <Text c="dimmed" size="sm" lh={1.55} mb="md">
+              {intro}
+            </Text>
+          )}
+          <HeadingContext value={heading}>{children}</HeadingContext>
+        </div>
+      </details>
     </section>
   );
 }

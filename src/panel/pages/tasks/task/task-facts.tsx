@@ -10,7 +10,7 @@ import { useSessionSnapshot } from '../../../session/session-context.tsx';
 import { copyText } from '../../../ui/display/copy-field.tsx';
 import { notifySuccess } from '../../../ui/display/notify.ts';
 import { labelField, useFormat } from '../../../ui/display/use-format.ts';
-import { Section } from '../../../ui/page/section.tsx';
+import { FoldedSection } from '../../../ui/page/section.tsx';
 import { tookSeconds } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-page.module.css';
@@ -84,7 +84,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     [t('task.facts.request'), task.request_id && <CopiedId key="request" id={task.request_id} />, true],
   ];
   return (
-    <Section heading={t('task.facts.heading')}>
+    <FoldedSection heading={t('task.facts.heading')}>
       <dl className={classes.facts}>
         {rows
           .filter(([, value]) => value)
@@ -95,7 +95,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
             </div>
           ))}
       </dl>
-    </Section>
+    </FoldedSection>
   );
 }
 

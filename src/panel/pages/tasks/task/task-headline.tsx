@@ -9,7 +9,7 @@ import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { formatDuration, formatPosition, formatStart } from '../../queue/queue-position.ts';
-import { isFinished, isRefusedByVendor, parsePercent, sentAt, tookSeconds, vendorReasons } from '../read-task.ts';
+import { isFinished, isRefusedByVendor, parsePercent, sentAt, vendorReasons, wholeSeconds } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-headline.module.css';
 
@@ -41,7 +41,7 @@ export function TaskHeadline({
   // What the vendor works on has run since it began, not since it was sent.
   const startedAt = task.status === 'IN_PROGRESS' && task.start_time > 0 ? task.start_time : sentAt(task);
   const queuedFor = startedAt - sentAt(task);
-  const seconds = ended ? tookSeconds(task) : Math.max(0, Math.round(now - startedAt));
+  const seconds = ended ? wholeSeconds(task) : Math.max(0, Math.round(now - startedAt));
   const duration = seconds === null ? null : format.elapsed(seconds);
   const state = task.queue ? waiting : (running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' });
   const endedText = t(task.status === 'SUCCESS' ? 'task.status.SUCCESS' : 'task.status.FAILURE');

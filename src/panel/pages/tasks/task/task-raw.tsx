@@ -8,7 +8,7 @@ import { Collapsible } from '../../../ui/display/collapsible.tsx';
 import { CopyField } from '../../../ui/display/copy-field.tsx';
 import { JsonView } from '../../../ui/display/json-view.tsx';
 import { QueryResult } from '../../../ui/display/query-result.tsx';
-import { Section } from '../../../ui/page/section.tsx';
+import { FoldedSection } from '../../../ui/page/section.tsx';
 
 /** The task as JSON, for developers of clients. */
 export function TaskRaw({ task }: { task: TaskDetail }) {
@@ -17,7 +17,7 @@ export function TaskRaw({ task }: { task: TaskDetail }) {
   const [isAnswerWanted, setAnswerWanted] = useState(false);
   const { request, ...rest } = task;
   return (
-    <Section heading={t('task.raw')} intro={t(request === null ? 'task.raw.introOther' : 'task.raw.intro')}>
+    <FoldedSection heading={t('task.raw')} intro={t(request === null ? 'task.raw.introOther' : 'task.raw.intro')}>
       <Stack gap="sm">
         {request !== null && (
           <Collapsible label={t('task.raw.request')}>
@@ -33,7 +33,7 @@ export function TaskRaw({ task }: { task: TaskDetail }) {
           </Collapsible>
         )}
       </Stack>
-    </Section>
+    </FoldedSection>
   );
 }
 
