@@ -119,21 +119,15 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
         columns={columns}
         rowKey={({ id }) => id}
         onPage={filters.setPage}
+        isDense
         brief={(row) => (
           <RowBrief
             name={row.task?.prompt || row.task?.model || t(`ledger.kind.${row.kind}`)}
             {...(isTask(row.task_id) ? { to: taskPath({ id: row.task_id }) } : {})}
             figure={<Amount row={row} signed={signed} />}
-            state={
-              <BriefText>
-                {format.time(row.created_at)}{' '}
-                <span className={classes.after}>
-                  <RowDetail row={row} />
-                </span>
-              </BriefText>
-            }
-            wraps
+            state={<BriefText>{format.time(row.created_at)}</BriefText>}
             facts={[t('ledger.balanceAfter', { amount: money(row.balance_after) })]}
+            detail={<RowDetail row={row} />}
           />
         )}
         empty={

@@ -13,6 +13,7 @@ import { type Column, DataTable, RowButton } from '../../ui/table/data-table.tsx
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { TaskBill, toCalculation, usePriceFactors } from '../tasks/task/task-bill.tsx';
+import { CopiedId } from '../tasks/task/task-facts.tsx';
 import classes from './usage.module.css';
 import type { Scope, UsageFilters } from './use-usage-filters.ts';
 
@@ -49,6 +50,7 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
         columns={useColumns({ scope, rows: query.data?.items ?? [], open: setOpened })}
         rowKey={({ id }) => id}
         onPage={filters.setPage}
+        isDense
         brief={(row) => <BillBrief row={row} scope={scope} onPress={() => setOpened(row)} />}
         empty={<EmptyState heading={t('usage.bills.empty')} text={t('usage.bills.emptyText')} />}
       />
@@ -182,7 +184,9 @@ function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
                 <Anchor component={Link} to={`/tasks/${row.task_id}`} inherit>
                   {row.prompt || t('usage.openTask')}
                 </Anchor>
-                <span className={classes.source}>{row.task_id}</span>
+                <span className={classes.id}>
+                  <CopiedId id={row.task_id} />
+                </span>
               </Fragment>,
             ],
           ]}

@@ -5,7 +5,8 @@ export const stackedShares = 5;
 
 const colors = [
   'var(--mantine-primary-color-filled)',
-  'var(--mantine-color-blue-6)',
+  // Blue, but as quiet as the brand's green beside it.
+  'color-mix(in srgb, var(--mantine-color-blue-6) 55%, var(--mantine-color-dimmed))',
   'var(--tg-chart-wait)',
   'var(--mantine-color-grape-5)',
   'var(--mantine-color-cyan-7)',

@@ -36,7 +36,11 @@ export function DayBarsView({
       tickLine="none"
       strokeDasharray="0"
       gridColor="var(--tg-line)"
-      barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
+      barProps={{
+        ...{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false },
+        // A line of the card's colour parts those that stand on each other.
+        ...(series.length > 1 ? { stroke: 'var(--tg-surface)', strokeWidth: 1 } : {}),
+      }}
       barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: roomAfterBars(labels, width) } }}
       xAxisProps={axes.times(labels, width)}
       yAxisProps={axes.values(ticks, axis?.label ?? format, isBesideDurations ? sides.left : undefined)}
