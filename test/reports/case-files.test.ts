@@ -125,11 +125,11 @@ const describeCases = (opened: () => OpenedStore) => {
   test('accounts and channels are explained by what ended recently', async () => {
     const user = await read(people.admin, ['user', people.owner.id]);
     expect(user.answer.map(({ reason }) => reason)).toEqual([
-      'cases.user_balance',
       'cases.user_tasks',
       'cases.only_failure',
+      'cases.user_balance',
     ]);
-    expect(user.answer[1]?.params).toEqual({ succeeded: 1, failed: 1, amount: 0.06 });
+    expect(user.answer[0]?.params).toEqual({ succeeded: 1, failed: 1, amount: 0.06 });
     expect(user.ledger.slice(0, 2).map(({ kind, amount, taskId, model }) => [kind, amount, taskId, model])).toEqual(
       expect.arrayContaining([
         ['task_charged', -30_000, done.taskId, 'demo-video'],

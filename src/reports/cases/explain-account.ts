@@ -37,12 +37,14 @@ export async function explainUser(
   ]);
   const failures = counts.map(({ reason, sentence: said, count: tasks }) => ({ reason, sentence: said, tasks }));
   const isEnabled = user.status === STATUS.enabled;
+  const isEmpty = user.quota <= 0;
   return {
     title: user.username,
     language: user.language,
     answer: [
+      // What keeps them from new tasks, what became of those before, then how much is left.
       ...(isEnabled ? [] : [sentence('cases.user_disabled')]),
-      user.quota <= 0 ? sentence('cases.user_empty') : sentence('cases.user_balance', { amount: toUsd(user.quota) }),
+      ...(isEmpty ? [sentence('cases.user_empty')] : []),
       totals.succeeded + totals.failed === 0
         ? sentence('cases.user_idle')
         : sentence('cases.user_tasks', {
@@ -51,6 +53,7 @@ export async function explainUser(
             amount: toUsd(totals.spend),
           }),
       ...describeFailures(failures, totals.failed),
+      ...(isEmpty ? [] : [sentence('cases.user_balance', { amount: toUsd(user.quota) })]),
     ],
     facts: listFacts(
       { name: 'status', as: 'state', value: isEnabled ? 'enabled' : 'disabled' },

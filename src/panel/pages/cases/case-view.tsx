@@ -14,7 +14,7 @@ import { withQuery } from '../../session/use-api.ts';
 import { copyText } from '../../ui/display/copy-field.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { VendorWords } from '../../ui/display/server-text.tsx';
-import { TaskStatus } from '../../ui/display/status-label.tsx';
+import { StatusLabel, TaskStatus, type Tone } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat, withSign } from '../../ui/display/use-format.ts';
 import { Columns, Section } from '../../ui/page/section.tsx';
 import { actionTexts, signInTexts } from '../audit/audit-texts.ts';
@@ -112,10 +112,16 @@ function Money({ money: { reserved, charged, refunded } }: { money: NonNullable<
 
 type Fact = CaseFile['facts'][number];
 
-/** The status of a case file's task, for beside the heading. */
+const tones: Readonly<Record<string, Tone>> = { enabled: 'good', disabled: 'bad', resting: 'waiting' };
+
+/** The status of what a case file is about, for beside the heading. */
 export function CaseStatus({ kind, facts }: CaseFile) {
+  const { t } = useTranslation();
   const status = facts.find(({ name }) => name === 'status')?.value;
-  return kind === 'task' && typeof status === 'string' ? <TaskStatus status={status} /> : null;
+  if (typeof status !== 'string') return null;
+  if (kind === 'task') return <TaskStatus status={status} />;
+  const text = states[status];
+  return text === undefined ? null : <StatusLabel tone={tones[status] ?? 'quiet'}>{t(text)}</StatusLabel>;
 }
 
 /** States of tasks, accounts and channels. */
@@ -132,7 +138,6 @@ const states: Readonly<Record<string, TextKey>> = {
 };
 
 const factTexts: Readonly<Record<string, TextKey>> = {
-  status: 'tasks.status',
   task: 'task.facts.id',
   model: 'task.facts.model',
   plugin: 'task.facts.plugin',
@@ -199,8 +204,9 @@ function Facts({ facts, timeline, isOfTask, hasLinks }: FactsProps) {
           ) : (
             <FactLink to={`${start}${encodeURIComponent(id)}`}>{shown}</FactLink>
           );
-          // The heading shows the status of a task, and most tasks have nothing special.
-          if (isOfTask && (fact.name === 'status' || isUsual(fact, facts) || isInTimeline(fact, timeline))) return [];
+          // The heading shows the status, and most tasks have nothing special.
+          if (fact.name === 'status') return [];
+          if (isOfTask && (isUsual(fact, facts) || isInTimeline(fact, timeline))) return [];
           return label === undefined ? [] : [[t(label), value, codeFacts.has(fact.name)] as const];
         })}
       />
@@ -308,7 +314,7 @@ function Ledger({ file: { kind, ledger, money }, hasLinks }: { file: CaseFile; h
   const isOfAccount = kind === 'user';
   return (
     <Section heading={t(money === null ? 'task.bill.ledger' : 'task.bill')}>
-      <ul className={classes.rows}>
+      <ul className={`${classes.rows} ${classes.ledger}`}>
         {ledger.map((line, index) => {
           const task = isOfAccount ? line.task_id : null;
           const about = line.model ?? task ?? '';
