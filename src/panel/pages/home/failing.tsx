@@ -44,13 +44,14 @@ type FailuresProps = {
   all: boolean;
   days: string;
   only: UsageOfModel;
+  isNarrow: boolean;
 };
 
 /**
  * The models whose tasks failed most often, each leading to those tasks; and for administrators the
  * channels.
  */
-export function Failures({ figures, all, days, only }: FailuresProps) {
+export function Failures({ figures, all, days, only, isNarrow }: FailuresProps) {
   const { t } = useTranslation();
   const [by, setBy] = useState('model');
   const { data } = useApiQuery<UsageReport>(failingChannelsPath(days, only), { enabled: all });
@@ -91,6 +92,7 @@ export function Failures({ figures, all, days, only }: FailuresProps) {
         of={isByChannel ? t('tasks.channel') : t('home.slowest.model')}
         rows={isByChannel ? channels : models}
         question={question}
+        isNarrow={isNarrow}
       />
     </Section>
   );
@@ -101,9 +103,10 @@ type FailingTableProps = {
   rows: readonly Failing[];
   /** The filter of the list of tasks that all rows share. */
   question: { scope: string | null; status: string; period: string };
+  isNarrow: boolean;
 };
 
-function FailingTable({ of, rows, question }: FailingTableProps) {
+function FailingTable({ of, rows, question, isNarrow }: FailingTableProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const [box, isSeen] = useSeen<HTMLDivElement>();
@@ -113,6 +116,7 @@ function FailingTable({ of, rows, question }: FailingTableProps) {
     <div ref={box}>
       <PlainTable
         label={t('home.failing')}
+        isNarrow={isNarrow}
         rows={rows.slice(0, shown)}
         rowKey={({ key }) => key}
         columns={[

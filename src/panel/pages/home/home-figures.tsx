@@ -165,8 +165,10 @@ export const spendersPath = (days: keyof typeof periods, only: UsageOfModel): st
     zone: localZone(),
   });
 
+type TopSpendersProps = { days: keyof typeof periods; only: UsageOfModel; isNarrow: boolean };
+
 /** The users who spent most; each leads to what they spent it on. */
-export function TopSpenders({ days, only }: { days: keyof typeof periods; only: UsageOfModel }) {
+export function TopSpenders({ days, only, isNarrow }: TopSpendersProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const period = periods[days];
@@ -190,6 +192,7 @@ export function TopSpenders({ days, only }: { days: keyof typeof periods; only: 
     >
       <PlainTable
         label={t('home.spenders')}
+        isNarrow={isNarrow}
         rows={spenders}
         rowKey={({ id }) => id}
         columns={[

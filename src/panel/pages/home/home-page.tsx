@@ -1,7 +1,7 @@
 import { Anchor, Button, NativeSelect, SegmentedControl } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type ComponentProps, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskPage, UsageReport, UsageStats, User } from '../../api/types.ts';
@@ -161,8 +161,7 @@ export function HomePage() {
                   )}
                 </QueryResult>
                 {all && <ChannelHeat />}
-                <Failures figures={filterModel(data, only)} all={all} days={days} only={ofModel} />
-                {all && <TopSpenders days={days} only={ofModel} />}
+                <FailuresAndSpenders figures={filterModel(data, only)} all={all} days={days} only={ofModel} />
                 <LastResults all={all} only={ofModel} refreshMs={refreshMs} />
               </>
             )}
@@ -191,6 +190,24 @@ function Endpoint({ origin }: { origin: string }) {
         {t('home.reference')}
       </Anchor>
     </Section>
+  );
+}
+
+type FailuresAndSpendersProps = Pick<ComponentProps<typeof Failures>, 'figures' | 'all' | 'only'> & {
+  days: keyof typeof spans;
+};
+
+/** Two cards, which share a row of a wide screen where both are shown. */
+function FailuresAndSpenders({ figures, all, days, only }: FailuresAndSpendersProps) {
+  const isWide = useMediaQuery('(min-width: 1121px)', undefined, { getInitialValueInEffect: false }) === true;
+  const spenders = useApiQuery<UsageReport>(spendersPath(days, only), { enabled: all });
+  const hasSpenders = spenders.data?.shares.some(({ spend }) => spend > 0) === true;
+  const isNarrow = isWide && all && hasSpenders && figures.failures.some(({ failed }) => failed > 0);
+  return (
+    <div className={classes.pair} data-side-by-side={isNarrow || undefined}>
+      <Failures figures={figures} all={all} days={days} only={only} isNarrow={isNarrow} />
+      {all && <TopSpenders days={days} only={only} isNarrow={isNarrow} />}
+    </div>
   );
 }
 

@@ -55,6 +55,8 @@ type PlainTableProps<Row> = {
   isDense?: boolean;
   /** The heading that rows in a sequence share, such as their day. */
   group?(row: Row): string;
+  /** Its place is as narrow as a phone: rows are `brief`, whatever the screen. */
+  isNarrow?: boolean;
 };
 
 /**
@@ -62,10 +64,10 @@ type PlainTableProps<Row> = {
  * whose values carry their headings, and on a phone it has two lines. A `RowLink` in the first
  * column makes the whole row a link.
  */
-export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, ...table }: PlainTableProps<Row>) {
-  const { columns, rowKey, selection, sort, onSort, group } = table;
+export function PlainTable<Row>({ label, rows, isStale = false, brief, ...table }: PlainTableProps<Row>) {
+  const { columns, rowKey, selection, sort, onSort, group, isDense = false, isNarrow = false } = table;
   // A page as wide as this leaves 599 px for a table.
-  const isPhone = useMediaQuery('(max-width: 633px)', undefined, { getInitialValueInEffect: false }) === true;
+  const isPhone = useMediaQuery('(max-width: 633px)', undefined, { getInitialValueInEffect: false }) || isNarrow;
   const shownBrief = isPhone ? brief : undefined;
   const [lastChosen, setLastChosen] = useState<RowKey | null>(null);
   /** With Shift all rows between the last one and this one follow it. */
