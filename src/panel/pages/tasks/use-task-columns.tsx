@@ -203,8 +203,8 @@ export function TaskBrief({ task, all, tasks = [task] }: TaskBriefProps) {
       {...(tasks.some(hasPicture) ? { icon: <TaskPoster task={task} size="brief" /> } : {})}
       name={toTitle(task)}
       to={taskPath(task)}
-      // Why it failed, or where it waits, needs the line.
-      wrapsName={!isExplained && queue === undefined}
+      // Why others failed, where they wait or what they reserve needs the line.
+      wrapsName={task.status === 'SUCCESS'}
       {...(task.quota === 0 ? {} : { figure: <BriefCost task={task} /> })}
       isFigureBelow
       state={
