@@ -194,8 +194,7 @@ export function TaskBrief({ task, all, tasks = [task] }: TaskBriefProps) {
   const percent = task.status === 'IN_PROGRESS' && !queue ? parsePercent(task.progress) : null;
   const isExplained = task.status === 'FAILURE' && task.fail_reason !== '';
   const facts = [
-    task.model,
-    all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '',
+    ...(all ? [task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })] : []),
     queue ? t('tasks.waitingFor', { duration: formatWait(queue.waiting_since, format) }) : format.ago(sentAt(task)),
   ];
   return (
@@ -222,7 +221,12 @@ export function TaskBrief({ task, all, tasks = [task] }: TaskBriefProps) {
       }
       facts={[]}
       wraps
-      detail={facts}
+      detail={
+        <span className={classes.facts}>
+          <span>{task.model}</span>
+          <span>{`· ${facts.join(' · ')}`}</span>
+        </span>
+      }
     />
   );
 }
