@@ -48,7 +48,7 @@ export function ExportMenu({ other, size = 'sm', ...list }: ExportMenuProps) {
     }
   };
   return (
-    <Menu width={240} position="bottom-end" opened={isOpen} onChange={setOpen}>
+    <Menu width={240} opened={isOpen} onChange={setOpen}>
       <Menu.Target>
         <Button
           variant="default"

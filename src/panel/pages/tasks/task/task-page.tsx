@@ -171,7 +171,7 @@ function MoreMenu({ task, isOwn, hasCaseButton }: MoreMenuProps) {
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
   const url = `${origin}/v1/tasks/${encodeURIComponent(task.platform)}`;
   return (
-    <Menu width={230} position="bottom-end">
+    <Menu width={230}>
       <Menu.Target>
         <Button
           variant="default"
