@@ -351,7 +351,7 @@ testInFullRun('list and gallery have no barrier; eight tasks fit on a phone', as
 test('tiles have one size, arrows end at the edges, and only rows near the screen are drawn', () => {
   const arrangement = arrangeTiles(100_000, 1000);
   expect(arrangement).toMatchObject({ columns: 4, rows: 25_000 });
-  // Of 241 pixels, sixteen by nine; then the words and the gap.
+  // A picture of 241 pixels is sixteen by nine; below it are its words and a gap.
   expect(arrangement.rowHeight).toBe(136 + 78 + 12);
   expect(arrangeTiles(3, 360).columns).toBe(2);
   const { start, end } = visibleRows(arrangement, arrangement.rowHeight * 500, 900);

@@ -60,7 +60,7 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
   );
 }
 
-function PosterIcon({ task, size }: { task: TaskSummary; size: number }) {
+function PosterIcon({ task, size }: Pick<TaskPosterProps, 'task'> & { size: number }) {
   const Icon = hasPicture(task) ? IconPhotoVideo : task.status === 'FAILURE' ? IconAlertCircle : IconHourglass;
   return <Icon size={size} stroke={1.4} />;
 }
