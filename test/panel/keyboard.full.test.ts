@@ -13,6 +13,7 @@ afterAll(() => vendor.stop());
 
 const panel = usePanel(async (root) => {
   await root.createChannel(vendor.url);
+  await root.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: '0.02 * u("seconds")' });
   await root.createUser({ username: 'grace', password, quota: 5_000_000 });
 });
 
@@ -84,6 +85,7 @@ test('a client signs in, runs a task, opens it and creates an API key', async ()
   const page = await signIn('grace');
   await goTo(page, 'Playground');
   await type(page, page.getByLabel('Prompt'), 'a red kite [duration=0.2]');
+  await page.getByRole('button', { name: /^Run( ·|$)/, disabled: false }).waitFor();
   await page.keyboard.press('Control+Enter');
   await page.locator('video').waitFor();
 
