@@ -29,15 +29,12 @@ export function useFilters<const Name extends string>(names: readonly Name[]): F
     () => Object.fromEntries(names.map((name) => [name, params.get(name) ?? ''])) as Record<Name, string>,
     [names, params],
   );
-  const change = (edit: (next: URLSearchParams) => void): void =>
-    setParams(
-      (before) => {
-        const next = new URLSearchParams(before);
-        edit(next);
-        return next;
-      },
-      { replace: true },
-    );
+  const change = (edit: (next: URLSearchParams) => void): void => {
+    // The address has what was set since this render, too.
+    const next = new URLSearchParams(window.location.search);
+    edit(next);
+    setParams(next, { replace: true });
+  };
   return {
     values,
     page: Math.max(1, Math.trunc(Number(params.get('page')) || 1)),
