@@ -20,7 +20,7 @@ import { FormDialog } from '../../ui/form/form-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useSecurityProof } from '../../ui/security-proof/security-proof.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
-import { isResting } from './channel-capacity.tsx';
+import { isResting } from './capacity-state.ts';
 import type { PluginChoice } from './channel-form-values.ts';
 import classes from './channels.module.css';
 import { AddKeys, EditKey } from './edit-keys.tsx';

@@ -7,7 +7,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
-import { describeRestReason } from './channel-capacity.tsx';
+import { describeRestReason } from './capacity-state.ts';
 
 type RestEvent = ChannelHistory['rests'][number];
 

@@ -10,7 +10,7 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { describeShutModels, findCapacityState, isPaused, isResting, restReasons } from './channel-capacity.tsx';
+import { describeShutModels, findCapacityState, isPaused, isResting, restReasons } from './capacity-state.ts';
 import classes from './channels.module.css';
 
 type ServiceState = { tone: Tone; text: string; detail: string | null };

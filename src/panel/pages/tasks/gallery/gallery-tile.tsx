@@ -18,8 +18,8 @@ const isMotionWelcome = (): boolean => !window.matchMedia('(prefers-reduced-moti
 const playDelayMs = 180;
 
 /**
- * `maker`: its model, and whose it is. `cost`: what it cost, and how old it is. Of one that runs,
- * `progress` is a percentage and `reserved` what it may cost; otherwise they are empty.
+ * `maker`: its model, and whose it is. `cost`: what it cost, and how old it is. While it
+ * runs, `progress` is a percentage and `reserved` what it may cost; then they are empty.
  */
 export type TileWords = { title: string; maker: string; cost: string; progress: string; reserved: string };
 
