@@ -186,7 +186,7 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
      */
     async function expectInterrupted(id: string, creates: number): Promise<void> {
       const done = await waitForEnd(gateway.url, key, id);
-      expect(done).toMatchObject({ status: 'FAILURE', fail_reason: 'The submission was interrupted.' });
+      expect(done).toMatchObject({ status: 'FAILURE', fail_reason: 'submission interrupted' });
       expect((await vendor.stats(id)).creates).toBe(creates);
       await expectLedger(id, 0);
     }

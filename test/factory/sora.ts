@@ -191,7 +191,7 @@ export const vendor: Vendor = {
       polls: [{ status: 404, json: { error: { message: 'not found' } } }],
       outcome: {
         status: 'FAILURE',
-        reason: "The vendor couldn't find this job (HTTP 404).",
+        reason: 'upstream task not found (HTTP 404)',
       },
     }),
     odd(

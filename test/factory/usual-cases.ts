@@ -83,7 +83,7 @@ export function usualCases(recipe: Recipe): Scenario[] {
       polls: [{ status: 404, text: 'gone' }],
       outcome: {
         status: 'FAILURE',
-        reason: "The vendor couldn't find this job (HTTP 404).",
+        reason: 'upstream task not found (HTTP 404)',
       },
     }),
     refused('complaint', json(recipe.complaint.json), recipe.complaint),

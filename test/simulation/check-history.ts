@@ -243,13 +243,13 @@ function mayFail(
     const died = (process?.endMs ?? 0) - job.createdMs;
     return mayBeUnstored || (died >= 0 && died <= LONGEST_SUBMISSION_MS);
   }
-  if (/Polling failed/.test(task.failReason)) {
+  if (/poll failed/.test(task.failReason)) {
     const asked = exchanges.filter(
       ({ method, url }) => method === 'GET' && new RegExp(`\\b${job.id}\\b`).test(url),
     ).length;
     return asked - seen.filter(({ call, status }) => call === 'poll' && status !== undefined).length >= MOST_FAILURES;
   }
-  if (/did not finish within/.test(task.failReason)) {
+  if (/timeout/.test(task.failReason)) {
     const stepped = sum(plan.disturbances.filter(({ kind }) => kind === 'step').map(({ ms }) => Math.abs(ms)));
     return endMs - job.createdMs + stepped >= TIMEOUT_MS;
   }

@@ -166,7 +166,7 @@ export const QUEUE_RULES: Record<string, Rule> = {
       for (const { taskId, answer, endMs, kind } of removals) {
         const task = books.tasks.find((each) => each.taskId === taskId);
         const job = [...vendor.jobs.values()].find(({ reference }) => reference === taskId);
-        if (answer !== 'done' || !job || task?.status !== 'FAILURE' || !/cancelled/.test(task.failReason)) continue;
+        if (answer !== 'done' || !job || task?.status !== 'FAILURE' || !/canceled/i.test(task.failReason)) continue;
         const process = lifetimes.find((each) => each.name === job.by);
         // Its sender had died, or could not renew its lease: nobody knows what the vendor has.
         const mayBeInDoubt =
@@ -206,7 +206,7 @@ export const QUEUE_RULES: Record<string, Rule> = {
     }
     for (const task of books.tasks) {
       const order = orderFor(task);
-      const isOwn = order?.fate.end === 'failed' || order?.surface === 'native' || /cancelled/.test(task.failReason);
+      const isOwn = order?.fate.end === 'failed' || order?.surface === 'native' || /canceled/i.test(task.failReason);
       const waitedMs = (task.finishTime - task.waitingSince) * SECOND;
       if (/within \d+ minute/.test(task.failReason) && waitedMs >= plan.queue.maxWaitMs - SECOND) continue;
       if (task.status === 'FAILURE' && !isOwn) say(`${order?.name} failed: "${task.failReason}"`);

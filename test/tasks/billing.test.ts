@@ -428,7 +428,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       });
       await until('the order', held.isAsked);
       await store.tasks.expireAllLeases();
-      expect((await ended(store, task.taskId)).failReason).toBe('The submission was interrupted.');
+      expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
       held.release();
       expect(await sent).toBe('tasks.submission_interrupted');
       await until('the note', async () =>

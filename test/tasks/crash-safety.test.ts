@@ -263,7 +263,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       expect(await balance()).toBe(BALANCE - billFor(5));
       await store.tasks.renew(readLease(task as ListedTask), -1);
       await (await start()).start();
-      expect((await ended(store, task?.taskId ?? '')).failReason).toBe('The submission was interrupted.');
+      expect((await ended(store, task?.taskId ?? '')).failReason).toBe('submission interrupted');
       expect(await balance()).toBe(BALANCE);
       await sound();
     });
@@ -319,7 +319,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       expect(task.status).toBe('NOT_START');
       await store.tasks.renew(readLease(task), -1);
       await (await start()).start();
-      expect((await ended(store, task.taskId)).failReason).toBe('The submission was interrupted.');
+      expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
       expect(await balance()).toBe(BALANCE);
       await sound();
     });
@@ -357,7 +357,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     };
     const [justNow, longAgo] = [await old(61), await old(180)];
     await engine.start();
-    expect((await ended(store, longAgo)).failReason).toBe('The task did not finish within 60 minutes.');
+    expect((await ended(store, longAgo)).failReason).toBe('task timeout (60 minutes)');
     const asked = async () => (await store.tasks.byTaskId(justNow)) as TaskRecord;
     while ((await asked()).leaseSeq < 2 || (await asked()).leaseOwner !== null) await Bun.sleep(5);
     expect((await asked()).status).toBe('SUBMITTED');
@@ -391,7 +391,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     const dead = await store.tasks.insert(newTask({ leaseOwner: 'dead' }));
     await runRaw(opened(), 'update tasks set lease_until = 1');
     const before = looks;
-    expect((await ended(store, dead.taskId)).failReason).toBe('The submission was interrupted.');
+    expect((await ended(store, dead.taskId)).failReason).toBe('submission interrupted');
     await until('the loop has looked again', () => looks > before + 2);
     const [own] = (await store.tasks.pageByUser(caller.user.id, { limit: 1, order: 'asc' })) ?? [];
     const cancelled = await engine.tasks.cancel(caller.user.id, own?.taskId ?? '').catch((error: unknown) => error);
@@ -433,7 +433,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     clock.pass(3_700_000);
     // By the database's clock an hour has not passed on PostgreSQL.
     if (opened().databaseUrl) await runRaw(opened(), 'update tasks set submit_time = submit_time - 3700');
-    expect((await ended(store, taskId)).failReason).toBe('The task did not finish within 60 minutes.');
+    expect((await ended(store, taskId)).failReason).toBe('task timeout (60 minutes)');
     await sound();
   });
 

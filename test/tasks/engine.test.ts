@@ -56,7 +56,7 @@ const describeEngine = (opened: () => OpenedStore) => {
       ['a bill above the reservation is charged', 'a [duration=0.3] [seconds=9]', 'SUCCESS', 9, /^$/],
       ['a job that is done at once is billed at once', 'a [instant]', 'SUCCESS', 5, /^$/],
       ['a job that fails is refunded', 'a [fail] [duration=0.3]', 'FAILURE', 0, /could not be generated/],
-      ['404 ends the task with a refund', 'a [404]', 'FAILURE', 0, /couldn't find this job \(HTTP 404\)/],
+      ['404 ends the task with a refund', 'a [404]', 'FAILURE', 0, /upstream task not found \(HTTP 404\)/],
       ['garbage is counted and then recovers', 'a [garbage=2] [duration=0.3]', 'SUCCESS', 5, /^$/],
       ['500 is counted and then recovers', 'a [500=2] [duration=0.3]', 'SUCCESS', 5, /^$/],
       [
@@ -64,14 +64,14 @@ const describeEngine = (opened: () => OpenedStore) => {
         'a [garbage=always]',
         'FAILURE',
         0,
-        /^Polling failed too often \((hook_error|unrecognized)/,
+        /^poll failed: (hook_error|unrecognized)/,
       ],
       [
         '500 forever ends the task with a refund',
         'a [500=always]',
         'FAILURE',
         0,
-        /^Polling failed too often \(transient, HTTP 500\)/,
+        /^poll failed: transient \(HTTP 500\)/,
       ],
     ];
     for (const [name, prompt, status, seconds, reason] of rows) {
@@ -320,7 +320,7 @@ const describeEngine = (opened: () => OpenedStore) => {
       await other.start();
       expect(await ended(store, taskId)).toMatchObject({
         status: 'FAILURE',
-        failReason: 'The submission was interrupted.',
+        failReason: 'submission interrupted',
       });
       expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
       expect((await store.ledger.byTask(taskId)).filter(({ kind }) => kind === 'refund')).toHaveLength(1);
@@ -370,7 +370,7 @@ describeEachStore('the sweep', (opened) => {
     await engine.start();
     expect(await ended(store, slow.taskId)).toMatchObject({
       status: 'FAILURE',
-      failReason: 'The task did not finish within 60 minutes.',
+      failReason: 'task timeout (60 minutes)',
       quota: 0,
     });
     expect(await ended(store, done.taskId)).toMatchObject({ status: 'SUCCESS', quota: billFor(5) });

@@ -138,20 +138,20 @@ const describeTable = (opened: () => OpenedStore) => {
 
   describe('counts a failure, and the last one ends the task with a refund', () => {
     const rows: [name: string, answer: Answer, reason: string][] = [
-      ['401', plain(401), 'auth, HTTP 401'],
-      ['403', plain(403), 'auth, HTTP 403'],
-      ['429', plain(429), 'transient, HTTP 429'],
-      ['500', plain(500), 'transient, HTTP 500'],
-      ['503', plain(503), 'transient, HTTP 503'],
-      ['304', plain(304), 'transient, HTTP 304'],
-      ['UNKNOWN', says({ status: 'UNKNOWN' }), 'unrecognized, HTTP 200'],
-      ['a status of its own', says({ status: 'WOBBLING' }), 'unrecognized, HTTP 200'],
-      ['an empty status', says({ status: '' }), 'unrecognized, HTTP 200'],
-      ['no status', says({}), 'unrecognized, HTTP 200'],
-      ['nothing', says(null), 'hook_error, HTTP 200'],
-      ['a hook that throws', says('throw'), 'hook_error, HTTP 200'],
-      ['400 that is not recognised', says({ status: 'UNKNOWN' }, 400), 'unrecognized, HTTP 400'],
-      ['422 at which the hook throws', says('throw', 422), 'hook_error, HTTP 422'],
+      ['401', plain(401), 'auth (HTTP 401)'],
+      ['403', plain(403), 'auth (HTTP 403)'],
+      ['429', plain(429), 'transient (HTTP 429)'],
+      ['500', plain(500), 'transient (HTTP 500)'],
+      ['503', plain(503), 'transient (HTTP 503)'],
+      ['304', plain(304), 'transient (HTTP 304)'],
+      ['UNKNOWN', says({ status: 'UNKNOWN' }), 'unrecognized (HTTP 200)'],
+      ['a status of its own', says({ status: 'WOBBLING' }), 'unrecognized (HTTP 200)'],
+      ['an empty status', says({ status: '' }), 'unrecognized (HTTP 200)'],
+      ['no status', says({}), 'unrecognized (HTTP 200)'],
+      ['nothing', says(null), 'hook_error (HTTP 200)'],
+      ['a hook that throws', says('throw'), 'hook_error (HTTP 200)'],
+      ['400 that is not recognised', says({ status: 'UNKNOWN' }, 400), 'unrecognized (HTTP 400)'],
+      ['422 at which the hook throws', says('throw', 422), 'hook_error (HTTP 422)'],
     ];
     test('for every unusable answer', async () => {
       const sent = await Promise.all(rows.map(([, answer]) => submit([answer])));
@@ -163,7 +163,7 @@ const describeTable = (opened: () => OpenedStore) => {
           name,
           'FAILURE',
           MAX_FAILURES,
-          expect.stringContaining(`Polling failed too often (${reason})`),
+          expect.stringContaining(`poll failed: ${reason}`),
         ]);
         expect(failures).toHaveLength(MAX_FAILURES - 1);
         expect(await balance()).toBe(BALANCE);
@@ -203,8 +203,8 @@ const describeTable = (opened: () => OpenedStore) => {
 
   describe('ends the task at once', () => {
     const rows: [name: string, answer: Answer, status: string, reason: string][] = [
-      ['404', plain(404), 'FAILURE', "The vendor couldn't find this job (HTTP 404)."],
-      ['410', plain(410), 'FAILURE', "The vendor couldn't find this job (HTTP 410)."],
+      ['404', plain(404), 'FAILURE', 'upstream task not found (HTTP 404)'],
+      ['410', plain(410), 'FAILURE', 'upstream task not found (HTTP 410)'],
       ['a failure', says({ status: 'FAILURE', reason: 'too dark' }), 'FAILURE', 'too dark'],
       ['400 whose failure is recognised', says({ status: 'FAILURE', reason: 'refused' }, 400), 'FAILURE', 'refused'],
       ['a success', done, 'SUCCESS', ''],
@@ -279,7 +279,7 @@ const describeTable = (opened: () => OpenedStore) => {
     test('ends as usual after too many failed polls, with a refund', async () => {
       await graced('graced-too-long');
       const { taskId } = await order('graced-too-long', [plain(404)]);
-      const reason = expect.stringContaining('Polling failed too often (not_found, HTTP 404)');
+      const reason = expect.stringContaining('poll failed: not_found (HTTP 404)');
       expect(await ended(store, taskId)).toMatchObject({ status: 'FAILURE', failReason: reason, polls: 6 });
     });
 
@@ -291,7 +291,7 @@ const describeTable = (opened: () => OpenedStore) => {
       await engine.channels.update(channel, { settings: { not_found_grace_seconds: 1 } }, { mayMoveKey: true });
       await untilTask(held.taskId, ({ submitTime }) => Date.now() / 1000 > submitTime + 2);
       vendor.answers.set('graced-before-job', [plain(404)]);
-      const reason = "The vendor couldn't find this job (HTTP 404).";
+      const reason = 'upstream task not found (HTTP 404)';
       expect(await ended(store, held.taskId)).toMatchObject({ status: 'FAILURE', failReason: reason });
     });
   });
@@ -399,7 +399,7 @@ const describeTable = (opened: () => OpenedStore) => {
     const { taskId } = await addRunningTask(store, { platform: 'told', channelId });
     expect(await ended(store, taskId)).toMatchObject({
       status: 'FAILURE',
-      failReason: expect.stringContaining("vendor's job ID"),
+      failReason: expect.stringContaining("vendor's id"),
     });
   });
 
@@ -445,7 +445,7 @@ const describeTable = (opened: () => OpenedStore) => {
       const names = ['one', 'two', 'poison'];
       const sent = await Promise.all(names.map(batched));
       const bad = await ended(store, sent[2]?.taskId ?? '');
-      expect(bad).toMatchObject({ status: 'FAILURE', failReason: expect.stringContaining('not_found, HTTP 410') });
+      expect(bad).toMatchObject({ status: 'FAILURE', failReason: expect.stringContaining('not_found (HTTP 410)') });
       expect(bad.polls).toBe(MAX_FAILURES);
       expect(vendor.batches.filter((ids) => ids.includes('poison')).at(-1)).toEqual(['poison']);
       vendor.answerBatches((ids) => Response.json({ says: ids.map((taskId) => ({ taskId, status: 'SUCCESS' })) }));

@@ -1,9 +1,9 @@
 /** What people read about tasks, their results and their notices. */
 export const tasksReasons = {
   'tasks.usage_beyond': 'The vendor reported {{count}} as {{fact}}, more than the request allowed.',
-  'tasks.timed_out': 'The task did not finish within {{minutes}} minutes.',
+  'tasks.timed_out': 'task timeout ({{minutes}} minutes)',
   'tasks.cancelled': 'Canceled by the user.',
-  'tasks.interrupted': 'The submission was interrupted.',
+  'tasks.interrupted': 'submission interrupted',
   'tasks.queue_full': 'Every account that serves this model is busy, and the queue is full. Try again later.',
   'tasks.queue_full_user':
     'Every account that serves this model is busy, and {{most}} of your tasks are already waiting. Try again when some have been sent.',
@@ -16,12 +16,12 @@ export const tasksReasons = {
   'tasks.wait_over': 'The vendor had no capacity within {{minutes}} minutes.',
   'tasks.waits_on':
     'The task is still waiting for a free account. Repeat the request with the same Idempotency-Key and body.',
-  'tasks.restored': 'The database was restored from a copy.',
+  'tasks.restored': 'restored from a copy',
   'tasks.fell_back': 'Ran on {{to}} instead of {{from}}.',
   'tasks.too_dear': 'The accounts with free capacity would charge more than was accepted for this task.',
-  'tasks.polls_failed_status': 'Polling failed too often ({{class}}, HTTP {{status}}): {{detail}}',
-  'tasks.polls_failed': 'Polling failed too often ({{class}}): {{detail}}',
-  'tasks.vendor_lost': "The vendor couldn't find this job (HTTP {{status}}).",
+  'tasks.polls_failed_status': 'poll failed: {{class}} (HTTP {{status}}): {{detail}}',
+  'tasks.polls_failed': 'poll failed: {{class}}: {{detail}}',
+  'tasks.vendor_lost': 'upstream task not found (HTTP {{status}})',
   'tasks.poll_failure_of': 'Failure {{failures}} of {{most}}: {{detail}}',
   'tasks.poll_failure': 'Failure {{failures}} in a row: {{detail}}',
   'tasks.poll_credential': "The vendor rejected the channel's key.",
