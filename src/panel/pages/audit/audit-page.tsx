@@ -107,8 +107,10 @@ function AuditFilters({ filters }: { filters: Filters<FilterName> }) {
         placeholder={t('audit.anyEvent')}
         searchable
         clearable
-        comboboxProps={{ width: 300, position: 'bottom-start' }}
-        maxDropdownHeight={420}
+        comboboxProps={{ withinPortal: false, width: 300, position: 'bottom-start' }}
+        // The list itself scrolls, which the keys of the field move through.
+        withScrollArea={false}
+        styles={{ options: { maxHeight: 420, overflowY: 'auto' } }}
         nothingFoundMessage={t('palette.nothing')}
         data={events}
         value={filters.values.action || null}
