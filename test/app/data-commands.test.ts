@@ -341,7 +341,7 @@ describe('doctor', () => {
     await createRoot(dataDir);
     const { code, out } = await doctor(dataDir, { HOST: '0.0.0.0' });
     expect(code).toBe(0);
-    expect(out).toContain('warning  configuration: HOST=0.0.0.0');
+    expect(out).toContain('warning  configuration: The gateway listens on the network (HOST=0.0.0.0)');
     expect(out).toMatch(
       /warning {2}address: Results have no links, and links in emails point to http:\/\/localhost.*Set ServerAddress to/,
     );

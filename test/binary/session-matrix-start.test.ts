@@ -96,7 +96,7 @@ test.each(RULE_DATABASES)(
 
     for (const said of [
       `USER_SESSION_ISSUANCE_WINDOW_SECONDS is ${30 * DAY}, longer than ended sessions are kept. ${2 * DAY} is used instead.`,
-      'USER_SESSION_ACTIVE_LIMIT: read \\"many\\"',
+      'USER_SESSION_ACTIVE_LIMIT is \\"many\\"',
       '50 is used instead',
       'unusually many sessions were opened within an hour',
     ]) {
