@@ -86,7 +86,7 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
   });
 
   const cases: [what: string, address: () => string, sentence: RegExp][] = [
-    ['a wrong password', () => at('locked:wrong'), /refused the sign-in\. Check the user and the password/],
+    ['a wrong password', () => at('locked:wrong'), /rejected the sign-in\. Check the user and the password/],
     ['an unknown user', () => at('nobody'), /rejected the sign-in: it has no user with the name .* create role/],
     ['a role that may not sign in', () => at('group_only'), /it has no user with the name .* who may sign in/],
     ['an address that pg_hba.conf leaves out', () => at('stranger'), /its pg_hba\.conf does not let this user/],

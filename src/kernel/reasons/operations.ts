@@ -85,7 +85,7 @@ export const operationsReasons = {
   'store.busy': 'Another process has locked the database file for too long. Try again later.',
   'store.postgres_away':
     'PostgreSQL cannot be reached. Check that it is running and that DATABASE_URL names its host and port.',
-  'store.postgres_sign_in': 'PostgreSQL refused the sign-in. Check the user and the password in DATABASE_URL.',
+  'store.postgres_sign_in': 'PostgreSQL rejected the sign-in. Check the user and the password in DATABASE_URL.',
   'store.postgres_missing': 'PostgreSQL has no database with the name in DATABASE_URL. Create it first.',
   'store.postgres_read_only': 'PostgreSQL is read-only. DATABASE_URL must name the primary server.',
   'store.postgres_full': "PostgreSQL's disk is full. Free some space; the gateway resumes automatically.",
