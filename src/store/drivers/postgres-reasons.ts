@@ -114,13 +114,13 @@ function describeRefusal({ message, routine }: PostgresFault): string {
   }
   const isPlain = /no encryption|SSL off/.test(message);
   if (isPlain) {
-    return 'PostgreSQL refused the sign-in: its pg_hba.conf does not let this user in from this address without TLS. Write sslmode=require in DATABASE_URL, or add a line to pg_hba.conf.';
+    return 'PostgreSQL rejected the sign-in: its pg_hba.conf does not let this user in from this address without TLS. Write sslmode=require in DATABASE_URL, or add a line to pg_hba.conf.';
   }
   if (/client certificate/.test(message)) {
-    return 'PostgreSQL refused the sign-in: it wants a certificate of the client. Name its files as sslcert and sslkey in DATABASE_URL.';
+    return 'PostgreSQL rejected the sign-in: it wants a certificate of the client. Name its files as sslcert and sslkey in DATABASE_URL.';
   }
   return routine === 'ClientAuthentication'
-    ? 'PostgreSQL refused the sign-in: its pg_hba.conf does not let this user into this database from this address. Add a line there, or sslmode=require to DATABASE_URL if it asks for TLS.'
+    ? 'PostgreSQL rejected the sign-in: its pg_hba.conf does not let this user into this database from this address. Add a line there, or sslmode=require to DATABASE_URL if it asks for TLS.'
     : 'PostgreSQL rejected the sign-in. Check the user and the password in DATABASE_URL.';
 }
 
