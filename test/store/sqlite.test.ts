@@ -220,7 +220,7 @@ test('a disk that does not take a commit: the outcome is unknown, and the log st
   const insert = (id: number) => writer.submit(async () => void file.run(`insert into a values (${id})`), true);
   await expect(insert(1)).rejects.toMatchObject({
     code: 'store.outcome_unknown',
-    message: expect.stringContaining('Check the disk'),
+    message: expect.stringContaining('check the disk'),
   });
   expect(writer.fault()?.message).toContain('Check the disk');
   fails = false;

@@ -57,7 +57,7 @@ export function NotificationMatrix({ alert }: { alert: BalanceAlert }) {
   const columns: readonly Column<EventRow>[] = [
     {
       key: 'event',
-      heading: t('audit.event'),
+      heading: t('notifications.event'),
       wide: true,
       render: ({ name, text, note }) => (
         <>
