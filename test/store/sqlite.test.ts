@@ -222,7 +222,7 @@ test('a disk that does not take a commit: the outcome is unknown, and the log st
     code: 'store.outcome_unknown',
     message: expect.stringContaining('check the disk'),
   });
-  expect(writer.fault()?.message).toContain('Check the disk');
+  expect(writer.fault()?.message).toContain('check the disk');
   fails = false;
   await insert(2);
   expect(writer.fault()).toBeUndefined();
