@@ -183,7 +183,7 @@ describe('mails to the owner of an account', () => {
         await auth.oauth.bindings.unbind(me, 'telegram');
       },
     ],
-    ['address_changed', 'by themselves, to the former address', 'another email address', changeAddress],
+    ['address_changed', 'by themselves, to the former address', 'a different email address', changeAddress],
     [
       'address_removed',
       'by themselves, to the former address',
@@ -194,7 +194,7 @@ describe('mails to the owner of an account', () => {
   ];
   const byAdministrator: Row[] = [
     ['password_changed', '', 'password', () => auth.administration.edit(root, user.id, { password: NEW_PASSWORD })],
-    ['address_changed', '', 'another', () => auth.administration.edit(root, user.id, newPerson())],
+    ['address_changed', '', 'a different email', () => auth.administration.edit(root, user.id, newPerson())],
     [
       'address_removed',
       '',
