@@ -399,7 +399,7 @@ const describeTable = (opened: () => OpenedStore) => {
     const { taskId } = await addRunningTask(store, { platform: 'told', channelId });
     expect(await ended(store, taskId)).toMatchObject({
       status: 'FAILURE',
-      failReason: expect.stringContaining("vendor's id"),
+      failReason: expect.stringContaining("vendor's job ID"),
     });
   });
 
