@@ -38,7 +38,12 @@ for (const dialect of RULE_DATABASES) {
         ['a query on a submit route', submitBody({ kind: 'query', taskIds: [] }), 400, 'invalid route result'],
         ['no model', submitBody({ kind: 'submit' }), 400, 'model must be a string that is not blank'],
         ['a blank model', submitBody({ kind: 'submit', model: ' ' }), 400, 'model must be a string that is not blank'],
-        ['a model that nobody serves', submitBody({ kind: 'submit', model: 'x' }), 400, 'The plugin does not serve the model "x"'],
+        [
+          'a model that nobody serves',
+          submitBody({ kind: 'submit', model: 'x' }),
+          400,
+          'The plugin does not serve the model "x"',
+        ],
         ['an action that is not text', submitBody({ ...intent, action: 7 }), 400, 'action must be a string'],
         ['its own words', { throw: 'The prompt is missing.' }, 400, 'The prompt is missing.'],
         [
