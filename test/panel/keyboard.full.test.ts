@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Locator, Page } from 'playwright-core';
 import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
-import { heading, password, usePanel, waitForText, waitForValue } from './harness.ts';
+import { heading, password, usePanel, waitForFocus, waitForText, waitForValue } from './harness.ts';
 
 let vendor: VendorProcess;
 beforeAll(async () => {
@@ -63,7 +63,8 @@ async function signIn(username: string): Promise<Page> {
   await type(page, page.getByLabel('Username or email'), username);
   await type(page, page.getByLabel('Password', { exact: true }), password);
   await page.keyboard.press('Enter');
-  await button(page, /^Account of /).waitFor();
+  // The page takes the focus once it is drawn.
+  await waitForFocus(page.getByRole('heading', { level: 1 }));
   return page;
 }
 
@@ -122,7 +123,7 @@ test('an operator adds a channel, sets a price and adds to a balance', async () 
   const dialog = page.getByRole('dialog');
   await type(page, dialog.getByLabel('Model', { exact: true }), 'demo-video');
   await page.keyboard.press('Escape');
-  await type(page, dialog.getByLabel('Video length (seconds)', { exact: true }), '0.03');
+  await type(page, dialog.getByLabel('Price in USD', { exact: true }), '0.03');
   await press(page, dialog.getByRole('button', { name: 'Save' }));
   await dialog.waitFor({ state: 'hidden' });
 
