@@ -111,7 +111,7 @@ test('turned on by choice, a task that ends in the background raises one notice;
   await panelReads(page, 'nobody wants to hear of it');
   expect(await notices()).toEqual([]);
 
-  await choice.click();
+  await choice.press('Space');
   await until('the example is shown', async () => (await notices()).length === 1);
   expect(await choice.isChecked()).toBe(true);
 
@@ -156,7 +156,7 @@ test('a system that shows none, although the browser allowed it, is told so at t
   await standInForDisplay(page, { fails: true });
   await page.context().grantPermissions(['notifications'], { origin: panel.origin() });
   await page.goto(`${panel.origin()}/notifications`);
-  await page.getByRole('switch', { name: 'Browser notifications' }).click();
+  await page.getByRole('switch', { name: 'Browser notifications' }).press('Space');
   await waitForText(page, 'This browser can’t show notifications from web pages.');
 });
 
