@@ -78,7 +78,7 @@ describeEachStore('idle loops', (opened) => {
     const request = jsonRequest({ model: 'demo-video', prompt: 'a [500=always] [delay=0.4]', seconds: 5 });
     const { taskId } = await engine.surfaces.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
     const { failReason } = await ended(store, taskId);
-    expect(failReason).toStartWith('Polling failed');
+    expect(failReason).toStartWith('poll failed');
     await engine.stop();
   });
 });
