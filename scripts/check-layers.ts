@@ -55,7 +55,7 @@ const typesOnly: Record<string, string> = { panel: 'http', settings: 'auth' };
  * The folders of each room, from the lowest to the highest: a folder imports those before it, never
  * those after it. '.' stands for the files directly in the room's folder, except the room's
  * entrances: `index.ts` and its composition `ROOM.ts` may import every folder. A room that has
- * folders has an order.
+ * folders has an order; so has a folder of a room that is named by its path.
  */
 const folderOrder: FolderOrder = {
   kernel: ['reasons', '.'],
@@ -66,6 +66,7 @@ const folderOrder: FolderOrder = {
     ...['administration', 'service'],
   ],
   panel: ['theme', 'i18n', 'api', 'session', 'ui', 'pages', 'shell', 'routes', '.'],
+  'panel/ui': ['display', 'form', 'security-proof', 'page', 'chart', 'table'],
   plugins: [
     ...['.', 'manifest', 'source', 'icons', 'signing', 'market-index', 'lint', 'worker', 'registry', 'hooks'],
     ...['author', 'service', 'marketplace'],
@@ -73,6 +74,7 @@ const folderOrder: FolderOrder = {
   sandbox: ['.', 'child', 'pool'],
   settings: ['catalogue', '.'],
   http: ['responses', 'bodies', 'panel-files', 'pipeline', 'v1', 'panel-api', 'openapi', 'operator', '.'],
+  'http/panel-api': ['.', 'sign-in', 'operation', 'accounts', 'tasks', 'gateway', 'export'],
   operations: [
     ...['.', 'secrets', 'nodes', 'storage', 'start', 'watches', 'retention', 'backup', 'certificates'],
     ...['system-service', 'upgrade', 'doctor', 'overview'],
@@ -147,7 +149,7 @@ function checkImports(file: string, source: string, order: FolderOrder): string[
     if (/\/types\.ts$/.test(file) && !typeOnly) return complain(`types.ts may import only types (${specifier})`);
     const target = normalize(join(dirname(file), specifier)).replaceAll('\\', '/');
     const to = roomFor(target);
-    if (to === from) return findUpwardImport(order[from], { room: from, file, target }).flatMap(complain);
+    if (to === from) return findUpwardImports(order, { room: from, file, target }).flatMap(complain);
     if (to === null) {
       return target === 'package.json' ? [] : complain(`${specifier} leads out of the rooms`);
     }
@@ -163,22 +165,31 @@ function checkImports(file: string, source: string, order: FolderOrder): string[
   });
 }
 
-function findUpwardImport(
-  order: readonly string[] | undefined,
+function findUpwardImports(
+  order: FolderOrder,
   { room, file, target }: { room: string; file: string; target: string },
 ): string[] {
   const entrances = [`src/${room}/index.ts`, `src/${room}/${room}.ts`];
   if (entrances.includes(file)) return [];
-  if (order && entrances.includes(target)) return [`${file} may not import ${target} above it`];
-  const [from, to] = [topFolder(room, file), topFolder(room, target)];
-  if (from === to) return [];
-  const unknown = [from, to].filter((folder) => !order?.includes(folder));
-  if (!order || unknown.length > 0) return unknown.map((folder) => `${room}/${folder} has no place in folderOrder`);
-  return order.indexOf(from) < order.indexOf(to) ? [`${room}/${from} may not import ${room}/${to} above it`] : [];
+  if (order[room] && entrances.includes(target)) return [`${file} may not import ${target} above it`];
+  const inside = (folder: string) => [file, target].every((path) => path.startsWith(`src/${folder}/`));
+  const ordered = Object.keys(order).filter((folder) => folder.startsWith(`${room}/`) && inside(folder));
+  return [room, ...ordered].flatMap((folder) => compareFolders(order[folder] ?? [], { folder, file, target }));
 }
 
-function topFolder(room: string, path: string): string {
-  const below = path.slice(`src/${room}/`.length).split('/');
+function compareFolders(
+  order: readonly string[],
+  { folder, file, target }: { folder: string; file: string; target: string },
+): string[] {
+  const [from, to] = [folderBelow(folder, file), folderBelow(folder, target)];
+  if (from === to) return [];
+  const unknown = [from, to].filter((each) => !order.includes(each));
+  if (unknown.length > 0) return unknown.map((each) => `${folder}/${each} has no place in folderOrder`);
+  return order.indexOf(from) < order.indexOf(to) ? [`${folder}/${from} may not import ${folder}/${to} above it`] : [];
+}
+
+function folderBelow(folder: string, path: string): string {
+  const below = path.slice(`src/${folder}/`.length).split('/');
   return below.length > 1 ? (below[0] ?? '.') : '.';
 }
 

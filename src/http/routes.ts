@@ -18,7 +18,6 @@ import {
 import { userRecordRoutes, userSessionRoutes } from './panel-api/accounts/user-records.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
 import { exportRoutes } from './panel-api/export/export-routes.ts';
-import { type BeginExport, createExportLimit } from './panel-api/export/stream-export.ts';
 import { channelCapacityRoutes } from './panel-api/gateway/channel-capacity.ts';
 import { channelCredentialRoutes } from './panel-api/gateway/channel-credentials.ts';
 import { channelHistoryRoutes, channelTestRoutes } from './panel-api/gateway/channel-health.ts';
@@ -46,6 +45,7 @@ import { mailCodeRoutes, registrationRoutes } from './panel-api/sign-in/registra
 import { createSessionCookies } from './panel-api/sign-in/session-cookies.ts';
 import { signInRoutes } from './panel-api/sign-in/sign-in.ts';
 import { twoFactorRoutes } from './panel-api/sign-in/two-factor.ts';
+import { type BeginExport, createExportLimit } from './panel-api/stream-export.ts';
 import { latestResultRoutes } from './panel-api/tasks/latest-results.ts';
 import { modelCatalogRoutes } from './panel-api/tasks/model-catalog.ts';
 import { playgroundRoutes } from './panel-api/tasks/playground.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { CallableModel } from '../../src/panel/api/types.ts';
-import { chooseSample, surfaceFor } from '../../src/panel/pages/keys/choose-sample.ts';
+import { chooseSample, surfaceFor } from '../../src/panel/pages/playground/choose-sample.ts';
 
 type Change = {
   blocked?: CallableModel['blocked'];

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { countDays, readDates, readPeriod } from '../../src/panel/pages/usage/usage-period.ts';
-import { type Axis, axes, labelInterval, roundTicks, sides } from '../../src/panel/ui/chart/chart-axis.ts';
+import { axes, labelInterval, sides } from '../../src/panel/ui/chart/chart-axis.ts';
+import { type Axis, roundTicks } from '../../src/panel/ui/display/round-ticks.ts';
 import { createFormat } from '../../src/panel/ui/display/use-format.ts';
 
 test('a column of money has one number of decimals: two, or up to four for small amounts', () => {

@@ -159,6 +159,18 @@ test('an import from a folder to one above it is refused, and so is a folder wit
   ]);
 });
 
+test('folders of a folder have an order too, where it is named by its path', () => {
+  const tree = temporaryTree({
+    'src/auth/pages/high/a.ts': "import { x } from '../low/b.ts';",
+    'src/auth/pages/low/b.ts': "import { y } from '../high/c.ts';",
+    'src/auth/pages/other/d.ts': "import { x } from '../low/b.ts';",
+  });
+  expect(checkLayers(tree, { auth: ['pages'], 'auth/pages': ['low', 'high'] })).toEqual([
+    'src/auth/pages/low/b.ts:1: auth/pages/low may not import auth/pages/high above it',
+    'src/auth/pages/other/d.ts:1: auth/pages/other has no place in folderOrder',
+  ]);
+});
+
 test('an import between folders of a room without an order is refused', () => {
   const tree = temporaryTree({
     'src/billing/prices/a.ts': "import { x } from '../ledger/b.ts';",

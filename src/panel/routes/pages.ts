@@ -7,13 +7,13 @@
 /** Before sign-in. */
 export const signedOutPages = {
   SetupPage: () => import('../pages/setup/setup-page.tsx'),
-  SignUpPage: () => import('../pages/accounts/sign-up-page.tsx'),
+  SignUpPage: () => import('../pages/sign-in/sign-up-page.tsx'),
   ForgotPasswordPage: () => import('../pages/accounts/forgot-password-page.tsx'),
   NewPasswordPage: () => import('../pages/accounts/new-password-page.tsx'),
   LegalPage: () => import('../pages/accounts/legal-page.tsx'),
-  OAuthPage: () => import('../pages/oauth/oauth-page.tsx'),
-  TelegramLoginPage: () => import('../pages/oauth/oauth-page.tsx'),
-  TelegramBindPage: () => import('../pages/oauth/oauth-page.tsx'),
+  OAuthPage: () => import('../pages/sign-in/oauth-page.tsx'),
+  TelegramLoginPage: () => import('../pages/sign-in/oauth-page.tsx'),
+  TelegramBindPage: () => import('../pages/sign-in/oauth-page.tsx'),
 };
 
 /** Tasks, for everybody who is signed in. */

@@ -4,12 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AccessWatch, PanelPrincipal } from '../../../src/auth/index.ts';
 import { taskRows } from '../../../src/http/panel-api/export/row-sources.ts';
-import {
-  createExportLimit,
-  csvCell,
-  streamDocument,
-  streamExport,
-} from '../../../src/http/panel-api/export/stream-export.ts';
+import { createExportLimit, csvCell, streamDocument, streamExport } from '../../../src/http/panel-api/stream-export.ts';
 import type { Tasks } from '../../../src/tasks/tasks.ts';
 import { until } from '../../support/until.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';

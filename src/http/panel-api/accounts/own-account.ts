@@ -6,8 +6,8 @@ import { fieldError } from '../../bodies/validation-errors.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { type BeginExport, streamDocument } from '../export/stream-export.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { type BeginExport, streamDocument } from '../stream-export.ts';
 
 /** The signed-in user's account and sessions, to read and to end. */
 export function accountRoutes(kit: Kit, { auth, results }: { auth: Auth; results: Pick<Results, 'usage'> }) {

@@ -11,6 +11,7 @@ import { ledgerQuery, readLedgerFilter } from '../accounts/user-records.ts';
 import { type AuditLog, auditQuery, readAuditFilter } from '../operation/audit-log.ts';
 import { readUsageFilter, type UsageLog, usageQuery } from '../operation/usage-log.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { type BeginExport, type ExportFormat, MAX_EXPORTED, type RowSource, streamExport } from '../stream-export.ts';
 import { readTaskFilter, taskFilterQuery } from '../tasks/task-filter.ts';
 import {
   auditRows,
@@ -21,7 +22,6 @@ import {
   usageRows,
   userRows,
 } from './row-sources.ts';
-import { type BeginExport, type ExportFormat, MAX_EXPORTED, type RowSource, streamExport } from './stream-export.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -13,7 +13,6 @@ import type { readUserFilter } from '../accounts/user-filter.ts';
 import { describeLedgerRow, type readLedgerFilter } from '../accounts/user-records.ts';
 import { type AuditFilter, type AuditLog, describeAudit } from '../operation/audit-log.ts';
 import { describeUsage, type UsageFilter, type UsageLog } from '../operation/usage-log.ts';
-import { describeListedTask } from '../tasks/read-task.ts';
 import {
   type ExportBatch,
   type ExportColumn,
@@ -23,7 +22,8 @@ import {
   type RowSource,
   readBatches,
   usd,
-} from './stream-export.ts';
+} from '../stream-export.ts';
+import { describeListedTask } from '../tasks/read-task.ts';
 
 /** Rows that are in memory at once, but for what the client's buffer holds. */
 const BATCH = 200;

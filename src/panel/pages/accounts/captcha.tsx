@@ -3,7 +3,7 @@ import { IconAlertCircle } from '@tabler/icons-react';
 import { type ReactNode, type Ref, useCallback, useEffect, useImperativeHandle, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus } from '../../api/types.ts';
-import { loadScript } from '../oauth/load-script.ts';
+import { loadScript } from './load-script.ts';
 
 export type Captcha = {
   /** To place in the form; null if the gateway requires no captcha. */

@@ -13,10 +13,10 @@ import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { chooseSample, placeholderSample, type Sample } from '../playground/choose-sample.ts';
 import { RequestTabs } from '../playground/code-tabs.tsx';
 import { RunningTask } from '../playground/sent-tasks.tsx';
 import { useQuote } from '../playground/use-quote.ts';
-import { chooseSample, placeholderSample, type Sample } from './choose-sample.ts';
 
 type KeyShownOnceProps = {
   heading: string;

@@ -6,7 +6,7 @@ import type { CallableModel, ModelCard as Model } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { surfaceFor } from '../keys/choose-sample.ts';
+import { surfaceFor } from '../playground/choose-sample.ts';
 import { KeyLinks, RequestTabs } from '../playground/code-tabs.tsx';
 
 /** What each model takes stands in its form. */

@@ -2,7 +2,7 @@ import { Alert, Box, Button, Loader, Stack } from '@mantine/core';
 import { IconAlertCircle } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { loadScript } from './load-script.ts';
+import { loadScript } from '../accounts/load-script.ts';
 
 type TelegramWidgetProps = {
   botName: string;

@@ -5,8 +5,8 @@ import type { CallableModel } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { surfaceFor } from '../keys/choose-sample.ts';
 import type { RequestBody } from './attached-files.ts';
+import { surfaceFor } from './choose-sample.ts';
 import { KeyLinks, RequestTabs } from './code-tabs.tsx';
 import type { JsonError, RequestDraft } from './use-request-draft.ts';
 

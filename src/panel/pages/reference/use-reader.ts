@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { CallableModel, ModelCatalog } from '../../api/types.ts';
 import { useGatewayStatus, useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
-import { chooseSample, placeholderSample, type Sample, sampleBody } from '../keys/choose-sample.ts';
+import { chooseSample, placeholderSample, type Sample, sampleBody } from '../playground/choose-sample.ts';
 import { keyPlaceholder } from '../playground/generate-code.ts';
 import { makeExample, type Operation } from './read-document.ts';
 

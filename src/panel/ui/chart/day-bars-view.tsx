@@ -1,7 +1,8 @@
 import { BarChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
-import type { Axis, ViewSize } from './chart-axis.ts';
-import { axes, noVerticalLines, roomAfterBars, roundTicks, sides } from './chart-axis.ts';
+import { type Axis, roundTicks } from '../display/round-ticks.ts';
+import type { ViewSize } from './chart-axis.ts';
+import { axes, noVerticalLines, roomAfterBars, sides } from './chart-axis.ts';
 
 const brand = 'var(--mantine-primary-color-filled)';
 

@@ -1,6 +1,7 @@
 import { CompositeChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
-import type { Axis, ViewSize } from './chart-axis.ts';
+import type { Axis } from '../display/round-ticks.ts';
+import type { ViewSize } from './chart-axis.ts';
 import { axes, noVerticalLines, roomAfterBars, sides } from './chart-axis.ts';
 
 /** A value between two gaps is a dot, or it would not be seen. */

@@ -1,7 +1,8 @@
 import { LineChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
-import type { Axis, ViewSize } from './chart-axis.ts';
-import { axes, lineEnd, noVerticalLines, roundTicks } from './chart-axis.ts';
+import { type Axis, roundTicks } from '../display/round-ticks.ts';
+import type { ViewSize } from './chart-axis.ts';
+import { axes, lineEnd, noVerticalLines } from './chart-axis.ts';
 
 /** A value between two gaps is a dot, or it would not be seen. */
 const fewPoints = 60;

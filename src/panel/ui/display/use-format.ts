@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { type LocalisedText, localise } from '../../i18n/texts.ts';
-import { type Axis, decimalsOfStep, roundTicks } from '../chart/chart-axis.ts';
+import { type Axis, decimalsOfStep, roundTicks } from './round-ticks.ts';
 
 export type Format = {
   number(value: number): string;

@@ -1,6 +1,6 @@
 import type { CallableModel, ModelCard } from '../../api/types.ts';
-import { findMedium } from '../playground/find-medium.ts';
-import { isFileInput } from '../playground/schema-fields.ts';
+import { findMedium } from './find-medium.ts';
+import { isFileInput } from './schema-fields.ts';
 
 /** A first request: what is called, with what, and the member of the answer to print. */
 export type Sample = { path: string; follow: string | null; result: 'id' | 'data'; body: Record<string, unknown> };

@@ -1,8 +1,8 @@
-import type { AccessWatch, Auth, PanelPrincipal } from '../../../auth/index.ts';
-import { createSemaphore, nextTurn, QUOTA_PER_USD } from '../../../kernel/index.ts';
-import { isAdmin } from '../../pipeline/admit-request.ts';
-import { httpErrors } from '../../responses/errors.ts';
-import { streamChunks } from '../../responses/stream-chunks.ts';
+import type { AccessWatch, Auth, PanelPrincipal } from '../../auth/index.ts';
+import { createSemaphore, nextTurn, QUOTA_PER_USD } from '../../kernel/index.ts';
+import { isAdmin } from '../pipeline/admit-request.ts';
+import { httpErrors } from '../responses/errors.ts';
+import { streamChunks } from '../responses/stream-chunks.ts';
 
 /** Rows of one file at most; it ends with the cursor at which the next one goes on. */
 export const MAX_EXPORTED = 100_000;

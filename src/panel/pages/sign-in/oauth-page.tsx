@@ -10,10 +10,10 @@ import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from '../accounts/account-message.tsx';
-import { SignInError } from '../sign-in/sign-in-failure.tsx';
-import { TwoFactorForm } from '../sign-in/two-factor-form.tsx';
-import type { PopupMessage } from './bind-in-popup.ts';
-import { findLogin, forgetLogin, isMarkedPopup, nameProvider } from './oauth-sign-in.ts';
+import type { PopupMessage } from '../oauth/bind-in-popup.ts';
+import { findLogin, forgetLogin, isMarkedPopup, nameProvider } from '../oauth/oauth-sign-in.ts';
+import { SignInError } from './sign-in-failure.tsx';
+import { TwoFactorForm } from './two-factor-form.tsx';
 
 type OAuthReturn = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
 

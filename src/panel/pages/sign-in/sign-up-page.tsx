@@ -11,14 +11,14 @@ import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
-import { SignUpWithProvider } from '../sign-in/other-sign-in-methods.tsx';
-import { AccountMessage } from './account-message.tsx';
-import { useCaptcha } from './captcha.tsx';
-import { hasLegalTexts, LegalText } from './legal-line.tsx';
-import { affiliateQuery, readAffiliateCode } from './link-parameters.ts';
-import { SendEmailCode } from './send-email-code.tsx';
-import { fieldErrorText, validateEmail, validatePassword, validateUsername } from './validate-account.ts';
-import { WithGatewayStatus } from './with-gateway-status.tsx';
+import { AccountMessage } from '../accounts/account-message.tsx';
+import { useCaptcha } from '../accounts/captcha.tsx';
+import { hasLegalTexts, LegalText } from '../accounts/legal-line.tsx';
+import { affiliateQuery, readAffiliateCode } from '../accounts/link-parameters.ts';
+import { SendEmailCode } from '../accounts/send-email-code.tsx';
+import { fieldErrorText, validateEmail, validatePassword, validateUsername } from '../accounts/validate-account.ts';
+import { WithGatewayStatus } from '../accounts/with-gateway-status.tsx';
+import { SignUpWithProvider } from './other-sign-in-methods.tsx';
 
 /** Registration with a password, where the gateway allows it. */
 export function SignUpPage() {
