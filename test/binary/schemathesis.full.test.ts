@@ -44,6 +44,9 @@ describe.skipIf(typeof python !== 'function')('requests made of the OpenAPI docu
       '1',
       '--phases',
       'examples,fuzzing',
+      // How fast it makes requests depends on the machine.
+      '--suppress-health-check',
+      'too_slow',
     ];
     const scope = ['--include-path-regex', paths, ...KEPT.flatMap((path) => ['--exclude-path-regex', path])];
     const program = join(temporaryFolder(), 'run.py');
