@@ -93,13 +93,23 @@ export {
   systemRandom,
 } from './ids.ts';
 export {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
   isJsonType,
   isObject,
   type Json,
   type JsonObject,
   MAX_JSON_DEPTH,
+  MINUS,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
   parseJson,
+  QUOTE,
   withoutUndefined,
+  ZERO,
 } from './json.ts';
 export type { ReportCacheSize } from './logger.ts';
 export { type Logger, silentLogger } from './logger.ts';

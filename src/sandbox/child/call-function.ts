@@ -5,8 +5,8 @@
  * call.
  */
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
+import { CLOSE_OBJECT } from '../../kernel/index.ts';
 import { type EncodeValues, MAX_ENCODED_JSON_BYTES } from './encode-values.ts';
-import { CLOSE_OBJECT } from './json-bytes.ts';
 import type { EngineExports, GuestMemory } from './load-engine.ts';
 import type { GuestValues, StringifyValues } from './stringify-values.ts';
 

@@ -12,7 +12,7 @@ import {
   OPEN_OBJECT,
   QUOTE,
   ZERO,
-} from './json-bytes.ts';
+} from '../../kernel/index.ts';
 
 /** The version of QuickJS's binary form of values (`JS_WriteObject`). */
 const VERSION = 5;

@@ -19,7 +19,7 @@ import {
   OPEN_OBJECT,
   QUOTE,
   ZERO,
-} from './json-bytes.ts';
+} from '../../kernel/index.ts';
 
 /**
  * How QuickJS (release 2025-09-13, 32 bits) lays out values in its memory. `W` names are in words

@@ -1,11 +1,9 @@
-import { createBase64Splitter, createByteBuffer } from '../../kernel/index.ts';
+import { BACKSLASH, createBase64Splitter, createByteBuffer, QUOTE } from '../../kernel/index.ts';
 
 /** From this length on, a run of Base64 is media, not data. */
 export const BASE64_FROM = 16 * 1024;
 /** Characters that stay of it, enough to identify its type. */
 export const BASE64_KEEP = 256;
-
-const BACKSLASH = 0x5c;
 
 export type Base64Cutter = {
   /** Takes the next bytes of the text. Returns the size of the output so far. */
@@ -57,8 +55,6 @@ export function createBase64Cutter(): Base64Cutter {
     },
   };
 }
-
-const QUOTE = 0x22;
 
 /**
  * A `data:` URL whose media were cut, with the whole media: they begin with the same characters in
