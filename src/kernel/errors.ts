@@ -101,7 +101,7 @@ type Catalogue = Record<string, readonly [kind: ErrorKind, message: string]>;
 
 /**
  * Declares a room's errors once: `const authErrors = defineErrors('auth', { invalid_credentials:
- * ['unauthenticated', 'The user name or the password is wrong.'] })`, then `throw
+ * ['unauthenticated', 'The username or the password is wrong.'] })`, then `throw
  * authErrors.invalid_credentials()`.
  */
 export function defineErrors<C extends Catalogue>(

@@ -106,7 +106,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('ASVS 6.2.4: the user name is refused in any letter case', async () => {
+    test('ASVS 6.2.4: the username is refused in any letter case', async () => {
       const named = await addUser(store, { username: `Lighthouse.${dialect}` });
       for (const password of [named.username, named.username.toUpperCase(), named.username.toLowerCase()]) {
         await expectRefused(password, /username/, named);

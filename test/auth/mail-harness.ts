@@ -59,7 +59,7 @@ export const codeIn = ({ text }: Mail): string => /^ {4}(\d{8})$/m.exec(text)?.[
 export const tokenIn = ({ text }: Mail): string => /[?&]token=([\w-]{43})(?:\s|$)/.exec(text)?.[1] ?? '';
 
 let people = 0;
-/** An unused address and user name. */
+/** An unused address and username. */
 export function newPerson(): { email: string; username: string } {
   people += 1;
   return { email: `person-${people}@example.net`, username: `person-${people}` };

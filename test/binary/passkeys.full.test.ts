@@ -206,7 +206,7 @@ describe('passkeys in Chromium', () => {
     expect(both.map(({ name }) => name)).toEqual(['My laptop', 'Passkey 2']);
     expect((await done(page, '/api/user/self', { method: 'GET', token })).passkeys).toBe(2);
 
-    // No user name is typed.
+    // No username is typed.
     const signedIn = await logIn(other);
     expect(signedIn.data).toMatchObject({
       token_type: 'Bearer',

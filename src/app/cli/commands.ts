@@ -6,13 +6,13 @@ import { dataDir, INSTALLATION_COMMANDS } from './installation-commands.ts';
 export type { CommandSpec } from './command.ts';
 
 const account = {
-  username: { type: 'string', value: 'NAME', doc: 'user name of the account', required: true },
+  username: { type: 'string', value: 'NAME', doc: 'username of the account', required: true },
   'password-stdin': { type: 'boolean', doc: 'read the password from standard input', required: true },
   'data-dir': dataDir,
 } as const;
 
 const person = {
-  username: { type: 'string', value: 'NAME', doc: 'user name or mail address of the account' },
+  username: { type: 'string', value: 'NAME', doc: 'username or mail address of the account' },
   id: { type: 'string', value: 'N', doc: 'number of the account, instead of its name' },
   'data-dir': dataDir,
 } as const;

@@ -10,7 +10,7 @@ const PASSWORD_MAX = 128;
 export const isUsername = (value: string): boolean => USERNAME.test(value);
 
 /**
- * Gives the user name without surrounding space.
+ * Gives the username without surrounding space.
  *
  * @throws `auth.validation_failed`
  */
@@ -24,7 +24,7 @@ export function validateUsername(value: string): string {
 
 /**
  * Accepts 8 to 128 characters of any kind, spaces included, but not what attackers try first: the
- * user name, one repeated character, one of the most used passwords (ASVS 6.2.4).
+ * username, one repeated character, one of the most used passwords (ASVS 6.2.4).
  *
  * @throws `auth.validation_failed`
  */

@@ -28,7 +28,7 @@ type Deps = {
 export type NewUserFields = {
   username: string;
   password: string;
-  /** Default: the user name. */
+  /** Default: the username. */
   display_name?: string | undefined;
   /** Default: a user. */
   role?: Role | undefined;

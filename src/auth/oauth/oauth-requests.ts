@@ -168,7 +168,7 @@ function describeRefusal({ status }: ProviderAnswer, error: unknown): Sentence {
   return sentence('oauth.code', { code });
 }
 
-/** RFC 6749 2.3.1: both are form-encoded before they become a user name and a password. */
+/** RFC 6749 2.3.1: both are form-encoded before they become a username and a password. */
 function basic({ clientId, clientSecret }: OAuthClient): string {
   const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
   return `Basic ${Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')}`;

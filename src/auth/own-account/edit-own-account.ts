@@ -30,8 +30,8 @@ export type ProfileEdited = { user: PanelUser; before: JsonObject; after: JsonOb
 /**
  * Edits the caller's own profile.
  *
- * @throws `auth.validation_failed`, `auth.name_taken`, or `auth.session_required` for a new user
- * name.
+ * @throws `auth.validation_failed`, `auth.name_taken`, or `auth.session_required` for a new
+ * username.
  */
 export async function editOwnAccount(
   { store }: { store: Store },

@@ -87,7 +87,7 @@ export async function beginPasskeyRegistration(
       supportedAlgorithmIDs: ALGORITHMS,
       excludeCredentials: passkeys.map(describeCredential),
       authenticatorSelection: {
-        // Discoverable, for a sign-in without a user name.
+        // Discoverable, for a sign-in without a username.
         residentKey: 'required',
         userVerification: party.userVerification,
         ...(party.attachment === '' ? {} : { authenticatorAttachment: party.attachment }),

@@ -23,7 +23,7 @@ type Deps = SignInDeps & {
 export type PasskeySignIn = { flowToken: string; credential: AssertionCredential; origin: RequestOrigin };
 
 /**
- * Begins a sign-in without a user name: the authenticator names the user.
+ * Begins a sign-in without a username: the authenticator names the user.
  *
  * @throws `auth.method_disabled`
  */
@@ -97,7 +97,7 @@ export type AssertedPasskey = {
 export type PresentedAssertion = {
   challenge: string;
   credential: AssertionCredential;
-  /** Whether the credential must name its user, as for a sign-in without a user name. */
+  /** Whether the credential must name its user, as for a sign-in without a username. */
   needsHandle: boolean;
 };
 

@@ -31,7 +31,7 @@ type Deps = {
 };
 
 export type PasswordSignIn = {
-  /** A user name in any case, or an e-mail address. */
+  /** A username in any case, or an e-mail address. */
   username: string;
   password: string;
   origin: RequestOrigin;
@@ -57,8 +57,8 @@ export async function signInWithPassword(
   if (loginName === '') throw invalidField('username', sentence('auth.login_required'));
   if (password === '') throw invalidField('password', sentence('auth.password_missing'));
 
-  // Counted by the name as typed, not by the account found: a shared count would reveal that a user
-  // name and an address belong to the same account.
+  // Counted by the name as typed, not by the account found: a shared count would reveal that a
+  // username and an address belong to the same account.
   return ctx.signIns.watch({ method: 'password', origin, loginName }, () =>
     checkAndComplete(ctx, { loginName, password, origin, refreshToken }),
   );

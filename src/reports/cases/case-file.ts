@@ -31,7 +31,7 @@ export type CaseLine = Pick<LedgerEntryRecord, 'amount' | 'note' | 'noteSentence
 export type CaseFile = {
   kind: CaseKind;
   id: string;
-  /** What people call it: its model, user name or name. */
+  /** What people call it: its model, username or name. */
   title: string;
   audience: CaseAudience;
   madeAt: number;

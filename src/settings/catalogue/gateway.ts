@@ -99,7 +99,7 @@ export const mailOptions = {
   },
   /** 587 with STARTTLS, 465 with TLS from the first byte. */
   SMTPPort: { proof: 'settings.security', ...integer(587, 1, 65_535) },
-  /** The user name. Empty: the server accepts mail without one. */
+  /** The username. Empty: the server accepts mail without one. */
   SMTPAccount: { proof: 'settings.security', ...text('') },
   SMTPToken: { proof: 'settings.security', ...secret('the password of SMTPAccount') },
   /** The sender of all mails. */

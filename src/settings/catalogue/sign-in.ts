@@ -119,7 +119,7 @@ export const telegramOptions = {
     ...text(
       '',
       (value) => value === '' || /^[A-Za-z][A-Za-z0-9_]{4,31}$/.test(value),
-      "the bot's user name without @: 5 to 32 letters, digits and underscores, beginning with a letter, or nothing",
+      "the bot's username without @: 5 to 32 letters, digits and underscores, beginning with a letter, or nothing",
     ),
   },
 } satisfies OptionRules;

@@ -62,7 +62,7 @@ export interface ImportStore {
   /** No new user gets an id up to `last` by itself. */
   reserveUserIds(last: number): Promise<void>;
   /**
-   * Ids of users and of their wallets by user name. The balances need their ledger lines in the
+   * Ids of users and of their wallets by username. The balances need their ledger lines in the
    * same transaction.
    *
    * @throws `store.broken_invariant` when a name, code or id is taken

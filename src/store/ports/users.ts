@@ -97,7 +97,7 @@ export const DELETED = -1;
 
 /** Every given field must match. Sorted by id, ascending, unless stated otherwise; ties by id. */
 export type UserFilter = {
-  /** A user's id, or a part of a user name, display name or address, ignoring case. */
+  /** A user's id, or a part of a username, display name or address, ignoring case. */
   keyword?: string;
   group?: string;
   role?: Role;
@@ -132,7 +132,7 @@ export interface UserStore {
    */
   signInMethods(id: number): Promise<SignInMethods>;
   /**
-   * By user name, ignoring case, or by e-mail address. If two users share an address, the one who
+   * By username, ignoring case, or by e-mail address. If two users share an address, the one who
    * owns its identity.
    */
   byNameOrAddress(login: string): Promise<UserRecord | undefined>;

@@ -428,7 +428,7 @@ describe('accounts', () => {
 describe('the own account', () => {
   const self = (token: string, body: unknown) => send('PUT', '/api/user/self', { token, body });
 
-  test('accepts display name and language without a password, and a user name in a session', async () => {
+  test('accepts display name and language without a password, and a username in a session', async () => {
     const { id, token } = await make();
     const name = newName();
     const changed = await self(token, { display_name: 'Ada', language: 'zh', username: name });

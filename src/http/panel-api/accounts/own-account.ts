@@ -92,7 +92,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit, exportUser, begin
         detail: {
           summary: 'Update your profile or password',
           description:
-            'Profile fields return the user. A new password needs `original_password`, ends every other session and returns a new access token. Password and user name need a session; a personal access token is not enough.',
+            'Profile fields return the user. A new password needs `original_password`, ends every other session and returns a new access token. Password and username need a session; a personal access token is not enough.',
         },
       },
     )

@@ -9,7 +9,7 @@ const filter = (description: string) => t.Optional(t.String({ maxLength: 200, de
 const time = t.Optional(integerText({ minimum: 0, description: 'Unix seconds.' }));
 
 export const auditQuery = {
-  user: filter('A part of the user name that the actor had at the time.'),
+  user: filter('A part of the username that the actor had at the time.'),
   action: filter('An action, such as user.delete, or the beginning of several: channel.'),
   target: filter('The exact target, such as channel:3.'),
   since: time,

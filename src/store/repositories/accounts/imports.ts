@@ -118,7 +118,7 @@ export function createImportStore({ db, dialect, tables, statement, fold }: Cont
           .values(some.map(({ quota: _q, usedQuota: _u, requestCount: _r, ...user }) => user))
           .onConflictDoNothing()
           .returning({ id: users.id, username: users.username });
-        if (written.length !== some.length) throw conflict('a user name, affiliate code or id was taken');
+        if (written.length !== some.length) throw conflict('a username, affiliate code or id was taken');
         const userIds = new Map(written.map(({ id, username }) => [username, id]));
         const owned = some.map(({ username, quota, usedQuota, requestCount, createdAt }) => ({
           ...{ userId: userIds.get(username), quota, usedQuota, requestCount, createdAt },
