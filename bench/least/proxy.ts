@@ -2,8 +2,8 @@ import type { Socket } from 'bun';
 
 /**
  * The least that passes bytes on with this runtime: each connection is joined to one of the
- * target's, and what is read is written, unread and unchanged; who does not take it in makes the
- * other side wait. Started as a process of its own with the target's port; prints its own.
+ * target's, and what one side sends is written to the other as it is. A side that reads slowly
+ * makes the other wait. Started as a process of its own with the target's port; prints its own.
  */
 type Side = { other?: Socket<Side>; waiting: Uint8Array[] };
 

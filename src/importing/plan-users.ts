@@ -14,8 +14,9 @@ const MAX_REMARK = 255;
 const READ_AS_TEXT = ['username', 'password', 'email', 'group', 'aff_code'] as const;
 
 /**
- * Plans users with all that belongs to them, in the order of their ids. Twice the same over one
- * source: the first reading reports what would happen, the second one writes it.
+ * Plans users with all that belongs to them, in the order of their ids. It runs twice over one
+ * source, with the same outcome: the first time reports what would happen, the second time writes
+ * it.
  */
 export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUser[]> {
   const { source } = context;

@@ -98,8 +98,8 @@ function listEncodings(value: string): string[] {
 /**
  * What a plugin's request carries as credentials: values of headers that are not plainly harmless,
  * of parameters of the address and of members of the body that are named like one. At most 64. A
- * value that the address names in its path is none. `certain`: only headers whose names leave no
- * doubt.
+ * value that also stands in the path of the address is left out. `certain`: only headers whose
+ * names leave no doubt.
  */
 export function listRequestSecrets(described: unknown, { certain = false }: Choice = {}): string[] {
   if (!isObject(described)) return [];

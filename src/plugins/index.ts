@@ -12,7 +12,8 @@
  * - `manifest/`, `source/`, `lint/`, `icons/`: the rules for what an author writes. What hosts of
  *   the first contract refuse (`--strict-v1`): `manifest/normalize-meta.ts` (`newerNames`).
  * - `worker/`: the thread in which a plugin is checked and compiled.
- * - `marketplace/`, `market-index/`, `signing/`: published plugins, their lists and signatures.
+ * - `market-index/`: the list of a marketplace as it is read: its order, versions and signed parts.
+ *   `marketplace/`: what is offered, installed and published. `signing/`: keys and signatures.
  * - `author/`: what `taskgate plugin` does for authors. It has an entrance of its own, so that a
  *   gateway does not load it; the command line also goes to the files that publish a marketplace.
  * - `factory/`: the factory plugins: they ship with the gateway, and people read "built-in".

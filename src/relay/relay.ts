@@ -64,7 +64,7 @@ export type Relay = {
   remixSource(userId: number, id: string): Promise<RemixSource>;
   /** Calls an object that the user's own request created. @throws tasks.not_found for any other */
   forward(object: ObjectName, call: RelayCall): Promise<RelayAnswer>;
-  /** The video that a request has made, for who has its link. */
+  /** The video that a request has made, for anyone who has its link. */
   linkedVideo(relayId: string): Promise<LinkedVideo | undefined>;
   /** Requests that their clients follow as tasks. */
   readonly tasks: RelayTasks;

@@ -60,7 +60,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     }
   }
 
-  /** Makes room for a connection to this target where there is none; false while there is none. */
+  /** Makes room for a connection to this target; false while that is impossible. */
   function hasRoom(target: Target): boolean {
     if (target.open >= maxPerHost) return false;
     // Requests that never end may hold all connections: a host that has none gets one nevertheless.

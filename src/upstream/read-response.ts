@@ -221,7 +221,7 @@ async function decode(
   }
 }
 
-/** The chunks as one, whose memory they must not be needed for any more. */
+/** Joins the chunks and frees their memory: nothing may use them afterwards. */
 function joinChunks(chunks: readonly Uint8Array[]): Uint8Array {
   const [first] = chunks;
   if (first && chunks.length === 1) return first;

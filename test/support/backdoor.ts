@@ -42,7 +42,7 @@ export const GIVE_WALLETS = `insert into wallets (user_id, created_at) select id
   where id not in (select user_id from wallets where user_id is not null)`;
 
 /**
- * Until when the loops of a gateway leave a task alone whose `lease_until` this is: a lease further
+ * A `lease_until` that keeps the loops of a gateway away from a task for long; a lease further
  * ahead counts as over.
  */
 export const farLeaseMs = (): number => Date.now() + LONGEST_LEASE_MS - 60_000;

@@ -3,8 +3,8 @@ import { PATIENCE_MS } from './far-limits.ts';
 import { findChromium } from './find-program.ts';
 
 /**
- * A name for 127.0.0.1 that is not a secure context, as a gateway on a local network without TLS is
- * none.
+ * A name for 127.0.0.1 that browsers do not take for a secure context, like a gateway on a local
+ * network without TLS.
  */
 export const insecureHost = 'gateway.test';
 

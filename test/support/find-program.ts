@@ -37,8 +37,8 @@ export function postgresFolders(): string[] {
 }
 
 /**
- * The Chromium of `CHROMIUM_PATH`, or one that is installed, best the one that has no window and so
- * a third less work; null when there is none.
+ * The Chromium of `CHROMIUM_PATH`, or one that is installed, preferably the one without a window,
+ * which has a third less work; null when there is none.
  */
 export function findChromium(): string | null {
   const names = [

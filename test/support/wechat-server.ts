@@ -6,14 +6,14 @@ export type WeChatMood = 'well' | 'hang' | 'garbage' | 'html' | 'broken' | 'redi
 
 export type WeChatServer = {
   url: string;
-  /** Whose code is what. */
+  /** The person of each code. */
   codes: Map<string, string>;
   mood: WeChatMood;
   /** What was wrong with requests; empty when all were as they should be. */
   complaints: string[];
   /** The codes that were asked for. */
   asked: string[];
-  /** How often a picture was asked for: `/pictures/qr.png`, and some that are none. */
+  /** Requests for a picture: `/pictures/qr.png`, and some that are not pictures. */
   pictures: number;
   stop(): Promise<void>;
 };

@@ -88,7 +88,7 @@ function processIo(): CommandIo {
 /**
  * A stream of this process. Without a listener, a full disk or a closed pipe would end the process,
  * and with it a gateway. `ended` resolves when all has been written, with the first fault; a reader
- * that wants no more is none.
+ * that closes the pipe is not a fault.
  */
 function watchWrites(stream: NodeJS.WriteStream): {
   write(text: string): void;

@@ -47,8 +47,8 @@ import {
 } from '../config/room-settings.ts';
 import { programCommand } from '../config/sandbox-settings.ts';
 import { measureCapacity } from '../telemetry/measure-capacity.ts';
-import { measureHooks } from '../telemetry/measure-hooks.ts';
 import { measureCaches } from '../telemetry/measure-process.ts';
+import { measureHooks } from '../telemetry/measure-sandbox.ts';
 import { countSignIns } from '../telemetry/measure-sign-ins.ts';
 import { measurePolls, measureTasks } from '../telemetry/measure-tasks.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';

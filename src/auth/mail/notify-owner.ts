@@ -19,7 +19,7 @@ export type OwnerNotice = {
 const WINDOW_SECONDS = 60 * 60;
 /**
  * Notices per hour and user. New devices have their own limit: frequent sign-ins must not suppress
- * the notice of a change. What a new device is, `sessions/detect-new-device.ts` decides.
+ * the notice of a change. `sessions/detect-new-device.ts` decides what a new device is.
  */
 const MAX_NEW_DEVICES = 5;
 const MAX_CHANGES = 20;

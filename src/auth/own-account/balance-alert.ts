@@ -64,7 +64,7 @@ export async function readBalanceAlert(
   const balance = user?.quota ?? 0;
   const threshold = alert?.threshold ?? null;
   const applied = balanceAlerts.offered ? (threshold ?? balanceAlerts.fallback) : 0;
-  // The operator's webhook about the same balance is none of the user's.
+  // Not the operator's webhook about the same balance.
   const notice = notices.items.find(
     ({ userId, url, deliveries }) => userId === id && url !== MAIL && deliveries.length > 0,
   );

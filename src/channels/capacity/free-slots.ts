@@ -33,7 +33,7 @@ export function createFreeSlots(deps: FreeSlotsDeps) {
   function findRoomAtVendor(scope: Scope): number {
     if (!queues(scope.credentialId)) return Number.POSITIVE_INFINITY;
     const counted = slots.find(scope.pool, scope.model);
-    // Where a limit is declared, the vendor gets so many until it queues.
+    // Up to a declared limit, the vendor gets tasks until it queues.
     if (isDeclared(scope)) return counted.queued > MOST_QUEUED ? 0 : Number.POSITIVE_INFINITY;
     return findQueueRoom(ofModel(scope).vendorQueue, counted);
   }

@@ -1,6 +1,6 @@
 /** A vendor with a queue of its own counts as full while more than these tasks wait there. */
 export const MOST_QUEUED = 2;
-/** So many are sent at first; then polls have to tell what became of them. */
+/** Tasks that are sent at first; polls then have to tell what became of them. */
 const FIRST = MOST_QUEUED + 1;
 
 /**

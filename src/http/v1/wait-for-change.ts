@@ -42,9 +42,9 @@ export async function waitForChange(
 }
 
 /**
- * Tells a client of the task that it has submitted, after the wait that it asks for. The task is
- * bought: where its key waits for too many already it is told of at once, and no failure from here
- * on may make the client order again.
+ * Answers with the task that a client has submitted, after the wait that it asks for. The task is
+ * bought, so no failure from here on may make the client order again. A key that waits for too many
+ * tasks already gets its answer at once.
  */
 export const answerSubmitted = <T>(
   deps: Pick<V1Deps, 'tasks' | 'watchAccess'>,

@@ -1,6 +1,7 @@
 /**
  * Backups of a serving gateway. Each is made by a process of its own, `taskgate backup create`, of
- * low priority: copying SQLite blocks a process, and memory goes with it.
+ * low priority: copying SQLite blocks a process, and the memory that it takes is freed when that
+ * process ends.
  */
 import {
   type Clock,

@@ -110,8 +110,8 @@ export function swapInNext(paths: ExecutablePaths): void {
 }
 
 /**
- * Puts the previous executable back; the current one becomes the previous, so that the same again
- * undoes it.
+ * Puts the previous executable back; the current one becomes the previous, so that a second call
+ * undoes the first.
  */
 export function swapBack(paths: ExecutablePaths): void {
   const { next, previous } = paths;

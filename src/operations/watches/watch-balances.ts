@@ -35,8 +35,9 @@ type Deps = {
  * Warns users once when their available balance is below their threshold; again only after a top-up
  * lifted it, or for another threshold, an hour later at the earliest. It looks every minute, so
  * that submissions need no further statement. The claim and the notices are one transaction: only
- * one of several nodes warns, and a node that dies loses nothing. Who may be warned,
- * `repositories/money/balance-alerts.ts` decides; `ledger.ts` beside it lets a top-up warn again.
+ * one of several nodes warns, and a node that dies loses nothing.
+ * `repositories/money/balance-alerts.ts` decides who may be warned; with `ledger.ts` beside it, a
+ * top-up makes a new warning possible.
  */
 export function createBalanceWatch({ store, clock, logger, notices, settings }: Deps): BalanceWatch {
   const stopping = new AbortController();

@@ -26,7 +26,7 @@ type RequireSessionProps = {
 /**
  * Guards pages that need a session. Without one in memory it asks the server. A session that ends
  * leaves the page for the sign-in, except where something typed would be lost: that page waits
- * below the sign-in, for its own user. Who signs out in another tab leaves nothing behind.
+ * below the sign-in, for its own user. A sign-out in another tab leaves nothing behind.
  */
 export function RequireSession({ signIn, publicPages, children }: RequireSessionProps) {
   const { t, i18n } = useTranslation();

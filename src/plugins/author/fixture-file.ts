@@ -135,7 +135,10 @@ export function addCases(text: string, added: readonly Json[]): string {
   return `${text.slice(0, cases.start + 1)}${written}${lineBreak}${closing}${text.slice(cases.end - 1)}`;
 }
 
-/** Removes cases by their positions. All other text stays the same, comments there are none. */
+/**
+ * Removes cases by their positions. All other text stays as it is; JSON has no comments that could
+ * get lost.
+ */
 export function removeCases(text: string, indexes: readonly number[]): string {
   const { elements } = findCases(text);
   const gone = new Set(indexes);

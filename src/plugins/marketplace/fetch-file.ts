@@ -203,8 +203,8 @@ type Offered = { source: MarketSource; plugin: MarketPlugin; isSigned: boolean }
 
 /**
  * What changed in a version: `CHANGELOG.md` beside its source, and the translations that it names.
- * Null: there is none. A signature covers a file by its hash alone, which none has of a changelog:
- * those of a signed source are not shown. Never rejects.
+ * Null: there is none. No signature covers a changelog, since it covers files by their hashes: the
+ * changelogs of a signed source are not shown. Never rejects.
  */
 export async function fetchChangelog(
   readFile: ReadMarketFile,

@@ -140,7 +140,7 @@ export interface CredentialStore {
   /** The credentials of a channel, including removed ones, in order of id. */
   ofChannel(channelId: number): Promise<CredentialRecord[]>;
   insert(credentials: readonly NewCredential[]): Promise<CredentialRecord[]>;
-  /** Changes one that is in use. What the vendor said of a former key goes with it. */
+  /** Changes one that is in use. This drops what the vendor said of a former key. */
   update(
     id: number,
     change: Partial<

@@ -135,8 +135,8 @@ export interface RelayStore {
   rebill(relayId: string, billed: number, bill: Pick<RelayRecord, 'quota' | 'billing'>): Promise<boolean>;
   /**
    * A page of the user's requests that may be followed and are not hidden, by creation. `after`:
-   * the request before the page, also one that was hidden since. Undefined when `after` is none of
-   * the user's.
+   * the request before the page, also one that was hidden since. Undefined when `after` is not the
+   * user's.
    */
   pageByUser(
     userId: number,

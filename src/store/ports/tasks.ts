@@ -165,7 +165,7 @@ export interface TaskStore extends TaskListStore {
   byTaskIds(seen: readonly SeenTask[]): Promise<TaskRecord[]>;
   /**
    * A page of the user's tasks that are not hidden, by creation. `after`: the task before the page,
-   * also one that was hidden since. Undefined when `after` is none of the user's.
+   * also one that was hidden since. Undefined when `after` is not the user's.
    */
   pageByUser(userId: number, page: TaskCursor): Promise<TaskSummary[] | undefined>;
   /**

@@ -30,7 +30,7 @@ export function createStallWatch({ connect, clock, logger, signal, silentMs = SI
   function ask(onAnswer: () => void): SQL {
     const sql = connect();
     Promise.resolve(sql.unsafe('select 1')).then(onAnswer, (error) => {
-      // A refusal is an answer: calls fail by themselves. A connection that times out is none.
+      // A refusal is an answer: calls fail by themselves. A connection that times out is not.
       if (error?.code !== 'ERR_POSTGRES_CONNECTION_TIMEOUT') onAnswer();
     });
     return sql;

@@ -183,7 +183,7 @@ async function quoteCall(surfaces: Surfaces, { caller, requestId, order }: McpCa
   return (await surfaces.quote(caller, requestId, request)).quota;
 }
 
-/** The fields of all these models; which of them one takes, list_models says. */
+/** The fields of all these models; `list_models` says which of them a model takes. */
 function requestSchema(models: readonly NamedModel[]): JsonObject {
   const properties: JsonObject = {
     prompt: { type: 'string' },
@@ -217,7 +217,7 @@ function readId({ id }: JsonObject): string {
 const readSeconds = ({ seconds }: JsonObject): number =>
   Math.min(Math.max(Number(seconds ?? MAX_WAIT_SECONDS) || 1, 1), MAX_WAIT_SECONDS);
 
-/** The caller's own task once it has ended, at the latest after so many seconds. */
+/** The caller's own task once it has ended, or as it is after `seconds`. */
 async function show(rooms: McpServices, { caller, signal }: McpCall, { id, seconds }: { id: string; seconds: number }) {
   if (isRelayId(id)) {
     return describeRelayed(await rooms.relay.tasks.show({ caller, id, waitMs: seconds * 1000, left: signal }));
@@ -251,8 +251,8 @@ function describeRelayed({ task, images, lacks }: ShownRelayTask): ToolResult {
 }
 
 /**
- * A task with links to what it has made, which need no key. Where they cannot be made, the task is
- * told of and why: who hears of an error alone orders again.
+ * A task with links to what it has made, which need no key. Where they cannot be made, the answer
+ * has the task and the reason: an agent that gets an error alone orders again.
  */
 async function describe({ results }: McpServices, task: TaskRecord): Promise<ToolResult> {
   const listed = task.status === 'SUCCESS' ? await results.artifacts(task).catch(toRefusal) : undefined;

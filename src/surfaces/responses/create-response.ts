@@ -23,9 +23,9 @@ import {
   missingMode,
   type ResponseRequest,
   readResponseRequest,
+  refuseDroppedParts,
   responseFields,
 } from './read-response-request.ts';
-import { refuseDroppedParts } from './refuse-dropped-parts.ts';
 import { findResponseRenderer } from './render-response.ts';
 import { pendingResponse } from './response-objects.ts';
 import type { ResponseEvent } from './write-response-events.ts';

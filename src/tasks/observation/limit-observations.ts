@@ -48,7 +48,7 @@ export function observeTask(limit: ObservationLimit, observer: Observer): Observ
       if (isWaiting(task)) {
         hasWaited = true;
         free();
-        // One that ended while it waited is only told of its end.
+        // A client whose task ended while it waited only learns of the end.
       } else if (!(hasWaited && hasEnded(task))) release ??= limit.acquire(observer);
     },
     end() {

@@ -19,7 +19,7 @@ export type RepeatedAnswers = {
   find(poll: AnsweredPoll): Pick<Running, 'kind' | 'status' | 'progress' | 'change'> | undefined;
   /**
    * Remembers the answer if its verdict leaves the task as it is. `isRepeatable`: the hooks would
-   * say the same again.
+   * return the same.
    */
   remember(poll: AnsweredPoll, parsing: { verdict: Verdict; isRepeatable: boolean }): void;
   size(): number;

@@ -154,8 +154,8 @@ const MAX_EVENT = 1024 * 1024;
 export class EventTooLarge extends Error {}
 
 /**
- * The events of a vendor's answer (WHATWG HTML, "Parsing an event stream"), each once its empty
- * line has come. An event without data is none.
+ * The events of a vendor's answer (WHATWG HTML, "Parsing an event stream"), each when its empty
+ * line has arrived. Events without data are left out.
  * @throws EventTooLarge, and what reading the answer throws
  */
 export async function* readSubmitEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<SubmitEvent> {

@@ -204,7 +204,7 @@ function CommonReason({ tasks, question, isSeen, isLinked = false, isBrief = fal
   );
 }
 
-/** The strip shows this many hours, up to the current one; so many days cover them. */
+/** The strip shows this many hours, up to the current one. They lie in this many days. */
 const stripHours = 48;
 const stripDays = 3;
 /** Channels of the strip. */
@@ -285,7 +285,7 @@ function StripRate({ points }: { points: readonly { succeeded: number; failed: n
   return <span className={classes.rate}>{ended > 0 && format.percent(succeeded / ended)}</span>;
 }
 
-/** Every so many hours have a label. */
+/** Hours from one label to the next. */
 const labelledHours = 12;
 
 /** What the shades mean. */

@@ -29,7 +29,7 @@ type Chart = {
   series: readonly { field: Field; name: TextKey; color?: string }[];
   /** Whole numbers if there is none. */
   measure?: Measure;
-  /** From which value on something is wrong, and what the line says. */
+  /** The value from which on something is wrong, and the name of its line. */
   threshold?: { at(history: SystemHistory): number; name: TextKey };
 };
 

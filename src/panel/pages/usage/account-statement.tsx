@@ -29,7 +29,7 @@ type Month = {
   until: number;
 };
 
-/** The month that was so many months ago. */
+/** The month `ago` months before this one. */
 function readMonth(ago: number): Month {
   const now = new Date();
   const [first, next] = [ago, ago - 1].map((back) => new Date(now.getFullYear(), now.getMonth() - back, 1));

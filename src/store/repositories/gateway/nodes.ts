@@ -104,7 +104,7 @@ const STARTS_MS = 120_000;
 export function createClockStore({ statement, prepare, nowMs, now }: Context): ClockStore {
   // Until all have moved, it is still the time before the clock was set.
   const holdsSlot = sql`slot_until > 0 and slot_until > ${nowMs} / 1000`;
-  /** Each with the time from which it was counted, which says whether it is from the future. */
+  /** Each has the time from which it was counted, to tell whether it is from the future. */
   const slots = [inSeconds('tasks', 'updated_at', holdsSlot), inSeconds('tasks', 'slot_until', holdsSlot)];
   const isStart = sql`dispatched_at > 0 and dispatched_at > ${nowMs} - ${sql.raw(String(STARTS_MS))}`;
   const ends = [...ENDS, inMs('tasks', 'dispatched_at', isStart)];

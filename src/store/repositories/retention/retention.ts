@@ -8,7 +8,7 @@ import { createFileReferences } from '../results/file-references.ts';
 
 const PENDING = sql.raw(`'${STORED_PENDING}'`);
 export const ENDED = sql.raw(`('SUCCESS', 'FAILURE')`);
-/** What is kept with a task and goes with it: a result keeps its task. */
+/** What is kept with a task and deleted with it; a result keeps its task instead. */
 const GOES_ALONG = [PREVIEW_KIND, INPUT_KIND];
 /** The state of the results of a task that are kept, or are to be; null where there are none. */
 const keptResult = (taskId: SQL) => sql`(select max(state) from kept_results r where r.task_id = ${taskId}

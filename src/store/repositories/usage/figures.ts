@@ -185,7 +185,7 @@ export const durationClass: SQL = sql.raw(
   `case when seconds < 0 then -1 ${DURATION_LIMITS.map((limit, i) => `when seconds <= ${limit} then ${i}`).join(' ')} else ${DURATION_LIMITS.length} end`,
 );
 
-/** Up to where usage is in the figures by day, and in the sums by key. */
+/** The progress of adding usage up: in the figures by day, and in the sums by key. */
 export const PROGRESS = { days: sql.raw('usage_progress'), sums: sql.raw('usage_sums_progress') } as const;
 
 /** A progress further ahead was made by a wrong clock, and is not waited for. */
