@@ -35,6 +35,7 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
       ref={box}
       className={classes.poster}
       data-size={size}
+      data-without-picture={!hasPicture(task) || undefined}
       data-failed={(!hasPicture(task) && task.status === 'FAILURE') || undefined}
       data-drawing={isDrawing || undefined}
       aria-hidden="true"
