@@ -162,6 +162,28 @@ describe('the list', () => {
     await row.getByText(reason).waitFor();
   });
 
+  test('a wide screen has a column for why tasks failed, where one has; a narrower one says it below', async () => {
+    const { page } = await panel.openAs(ROOT, '/tasks', { viewport: screens.desktop });
+    const row = page.getByRole('row', { name: /a lost one/ });
+    const cell = (index: number) => row.getByRole('cell').nth(index).innerText();
+    const column = page.getByRole('columnheader', { name: 'Reason', exact: true });
+    await row.waitFor();
+    await column.waitFor();
+    const reason = 'The video could not be generated.';
+    expect([await cell(2), await cell(3)]).toEqual(['Failed', reason]);
+    expect(await row.getByTitle(`“${reason}”`, { exact: true }).count()).toBe(1);
+    expect((await row.boundingBox())?.height).toBeLessThan(42);
+    await page.setViewportSize({ width: 1199, height: 900 });
+    await column.waitFor({ state: 'detached' });
+    expect((await cell(2)).split('\n').filter(Boolean)).toEqual(['Failed', reason]);
+    await page.setViewportSize(screens.desktop);
+    await column.waitFor();
+    await page.goto(`${panel.origin()}/tasks?status=SUCCESS`);
+    await page.getByRole('link', { name: /a paper boat/ }).waitFor();
+    await row.waitFor({ state: 'detached' });
+    expect(await column.count()).toBe(0);
+  });
+
   testInFullRun('refreshes running tasks by itself', async () => {
     const { page, apiCalls } = await open('/tasks');
     pausable.pause('results');

@@ -232,9 +232,7 @@ const lastTasksPath = (channelId: number | string): string =>
 function ChannelTasks({ channelId }: { channelId: number }) {
   const { t } = useTranslation();
   const tasks = useApiQuery<TaskPage>(lastTasksPath(channelId));
-  const columns = useTaskColumns({ all: true, tasks: tasks.data?.items })
-    .filter(({ key }) => key !== 'channel')
-    .map((column) => (column.key === 'user' ? { ...column, minor: true } : column));
+  const columns = useTaskColumns({ all: true, without: 'channel', tasks: tasks.data?.items });
   return (
     <Section
       heading={t('channels.lastTasks')}

@@ -17,7 +17,6 @@ import { FailureReasons } from './failure-reasons.tsx';
 import { isFinished } from './read-task.ts';
 import { SavedViews } from './saved-views.tsx';
 import { TaskFilterChips, TaskFilters } from './task-filters.tsx';
-import classes from './tasks-page.module.css';
 import { useListPreferences } from './use-saved-views.ts';
 import { TaskBrief, useTaskColumns, useTaskTitle } from './use-task-columns.tsx';
 import { narrowingNames, type TaskQuery, useTaskQuery } from './use-task-query.ts';
@@ -118,36 +117,31 @@ function TaskTable({ tasks, pageSize, onPageSize }: TaskTableProps) {
   const found = useApiQuery<TaskPage>(rowsPath(tasks, pageSize), {
     refreshMs: (data) => (data?.items.every(isFinished) === false ? runningRefreshMs : idleRefreshMs),
   });
-  const columns = useTaskColumns({ all, tasks: found.data?.items });
+  const columns = useTaskColumns({ all, tasks: found.data?.items, sort });
   return (
     <>
       <SearchedNote searched={found.data?.searched ?? null} note={noteFor(query, all)} />
-      <div
-        className={classes.list}
-        data-failed={found.data?.items.some(({ status }) => status === 'FAILURE') || undefined}
-      >
-        <DataTable
-          label={t('tasks.heading')}
-          query={found}
-          columns={columns}
-          rowKey={(task) => task.id}
-          onPage={(next) => {
-            setChosen(new Set());
-            filters.setPage(next);
-          }}
-          onPageSize={onPageSize}
-          isDense
-          sort={sort}
-          onSort={(value) => filters.set('sort', value === 'newest' ? '' : value)}
-          selection={{
-            keys: chosen,
-            label: (task) => t('tasks.choose', { title: toTitle(task).slice(0, 80) }),
-            onChange: setChosen,
-          }}
-          brief={(task: TaskSummary) => <TaskBrief task={task} all={all} tasks={found.data?.items} />}
-          empty={<NoTasks tasks={tasks} />}
-        />
-      </div>
+      <DataTable
+        label={t('tasks.heading')}
+        query={found}
+        columns={columns}
+        rowKey={(task) => task.id}
+        onPage={(next) => {
+          setChosen(new Set());
+          filters.setPage(next);
+        }}
+        onPageSize={onPageSize}
+        isDense
+        sort={sort}
+        onSort={(value) => filters.set('sort', value === 'newest' ? '' : value)}
+        selection={{
+          keys: chosen,
+          label: (task) => t('tasks.choose', { title: toTitle(task).slice(0, 80) }),
+          onChange: setChosen,
+        }}
+        brief={(task: TaskSummary) => <TaskBrief task={task} all={all} tasks={found.data?.items} />}
+        empty={<NoTasks tasks={tasks} />}
+      />
       <BulkBar
         tasks={found.data?.items.filter(({ id }) => chosen.has(id)) ?? []}
         onClear={() => setChosen(new Set())}

@@ -1,3 +1,4 @@
+import { useMediaQuery } from '@mantine/hooks';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { translateOrQuote } from '../../api/translate-sentence.ts';
@@ -25,22 +26,48 @@ export function useTaskTitle(): (task: Pick<TaskSummary, 'input'>) => string {
 type TaskColumnsInput = {
   /** Adds the columns for user and channel. */
   all: boolean;
+  /** The one of them that all rows share. */
+  without?: 'user' | 'channel';
   /** The rows: their costs and durations have the same number of decimals. */
   tasks: readonly TaskSummary[] | undefined;
+  sort?: string;
 };
 
-export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Column<TaskSummary>[] {
+export function useTaskColumns({ all, without, tasks, sort }: TaskColumnsInput): readonly Column<TaskSummary>[] {
   const { t } = useTranslation();
   const format = useFormat();
   const plugins = usePluginNames();
   const toTitle = useTaskTitle();
+  const isWide = useIsAtLeast(1200);
+  const fitsAll = useIsAtLeast(1400) && (!all || without !== undefined);
   return useMemo((): Column<TaskSummary>[] => {
     const rows = tasks ?? [];
     const hasPictures = rows.some(hasPicture);
+    // Where both do not fit, the time gives way to the reason unless the rows are sorted by it.
+    const hasReasons = isWide && (fitsAll || sort !== 'duration') && rows.some(isExplained);
+    const hasTime = fitsAll || !hasReasons;
     const money = format.moneyLike(rows.map(({ quota }) => quota));
     const duration = format.durationLike(rows.flatMap((task) => tookSeconds(task) ?? []));
     const readKeyName = ({ api_key_name, api_key_id }: TaskSummary): string =>
       api_key_name ?? (api_key_id === null ? t('tasks.byPanel') : t('tasks.keyNumber', { id: api_key_id }));
+    const key: Column<TaskSummary> = {
+      key: 'key',
+      minor: true,
+      heading: t('tasks.key'),
+      render: (task) => <span className={classes.short}>{readKeyName(task)}</span>,
+    };
+    const user: Column<TaskSummary> = {
+      key: 'user',
+      // A channel's page is about the channel.
+      minor: without === 'channel',
+      heading: t('tasks.column.user'),
+      render: (task) => (
+        <div className={classes.who}>
+          <span>{task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })}</span>
+          <span className={classes.model}>{readKeyName(task)}</span>
+        </div>
+      ),
+    };
     const channel: Column<TaskSummary> = {
       key: 'channel',
       minor: true,
@@ -50,6 +77,17 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
           {queue === undefined ? (channel_name ?? t('tasks.channelNumber', { id: channel_id ?? 0 })) : '–'}
         </span>
       ),
+    };
+    const took: Column<TaskSummary> = {
+      key: 'took',
+      minor: true,
+      heading: t('tasks.column.took'),
+      numeric: true,
+      sorts: [{ value: 'duration', direction: 'descending' }],
+      render: (task) => {
+        const seconds = tookSeconds(task);
+        return seconds === null ? '–' : duration(seconds);
+      },
     };
     return [
       {
@@ -75,28 +113,24 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
         render: (task) => (
           <div className={classes.status}>
             <TaskProgress task={task} />
-            <TaskReason task={task} />
+            {isExplained(task) && !hasReasons && <FailReason task={task} className={classes.reason} />}
+            {task.queue && <WaitFacts task={task} queue={task.queue} />}
           </div>
         ),
       },
-      all
-        ? {
-            key: 'user',
-            heading: t('tasks.column.user'),
-            render: (task) => (
-              <div className={classes.who}>
-                <span>{task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })}</span>
-                <span className={classes.model}>{readKeyName(task)}</span>
-              </div>
-            ),
-          }
-        : {
-            key: 'key',
-            minor: true,
-            heading: t('tasks.key'),
-            render: (task) => <span className={classes.short}>{readKeyName(task)}</span>,
-          },
-      ...(all ? [channel] : []),
+      ...(hasReasons
+        ? [
+            {
+              key: 'reason',
+              heading: t('tasks.column.reason'),
+              wide: true,
+              render: (task) => isExplained(task) && <FailReason task={task} className={classes.reasonAlone} />,
+            } satisfies Column<TaskSummary>,
+          ]
+        : []),
+      ...(all ? [] : [key]),
+      ...(all && without !== 'user' ? [user] : []),
+      ...(all && without !== 'channel' ? [channel] : []),
       {
         key: 'cost',
         heading: t('tasks.column.cost'),
@@ -111,17 +145,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
           );
         },
       },
-      {
-        key: 'took',
-        minor: true,
-        heading: t('tasks.column.took'),
-        numeric: true,
-        sorts: [{ value: 'duration', direction: 'descending' }],
-        render: (task) => {
-          const seconds = tookSeconds(task);
-          return seconds === null ? '–' : duration(seconds);
-        },
-      },
+      ...(hasTime ? [took] : []),
       {
         key: 'when',
         heading: t('tasks.column.when'),
@@ -141,23 +165,34 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
         ),
       },
     ];
-  }, [t, format, plugins, toTitle, all, tasks]);
+  }, [t, format, plugins, toTitle, all, without, tasks, sort, isWide, fitsAll]);
 }
 
-/** Says why a task failed or, while it waits, its position, how long it has waited and where. */
-function TaskReason({ task }: { task: TaskSummary }) {
+const useIsAtLeast = (width: number): boolean | undefined =>
+  useMediaQuery(`(min-width: ${width}px)`, undefined, { getInitialValueInEffect: false });
+
+/** Whether it says why it failed. */
+const isExplained = ({ status, queue, fail_reason: reason }: TaskSummary): boolean =>
+  status === 'FAILURE' && queue === undefined && reason !== '';
+
+type FailReasonProps = { task: TaskSummary; className: string | undefined };
+
+function FailReason({ task: { fail_reason: reason, fail_reason_sentence: sentence }, className }: FailReasonProps) {
+  const { t } = useTranslation();
+  return (
+    <span className={className} title={translateOrQuote({ ...sentence, message: reason }, t)}>
+      <VendorWords text={reason} sentence={sentence} />
+    </span>
+  );
+}
+
+type WaitFactsProps = { task: TaskSummary; queue: NonNullable<TaskSummary['queue']> };
+
+/** The position of a task that waits, how long it has waited and where. */
+function WaitFacts({ task: { platform }, queue }: WaitFactsProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const plugins = usePluginNames();
-  const { queue, platform, fail_reason: reason, fail_reason_sentence: sentence } = task;
-  if (queue === undefined) {
-    if (task.status !== 'FAILURE' || reason === '') return null;
-    return (
-      <span className={classes.reason} title={translateOrQuote({ ...sentence, message: reason }, t)}>
-        <VendorWords text={reason} sentence={sentence} />
-      </span>
-    );
-  }
   const names = queue.channels.map(({ name }) => name);
   const where =
     names.length === 0
@@ -192,7 +227,7 @@ export function TaskBrief({ task, all, tasks = [task] }: TaskBriefProps) {
   const toTitle = useTaskTitle();
   const { queue } = task;
   const percent = task.status === 'IN_PROGRESS' && !queue ? parsePercent(task.progress) : null;
-  const isExplained = task.status === 'FAILURE' && task.fail_reason !== '';
+  const isFailed = isExplained(task);
   const facts = [
     ...(all ? [task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })] : []),
     queue ? t('tasks.waitingFor', { duration: formatWait(queue.waiting_since, format) }) : format.ago(sentAt(task)),
@@ -207,11 +242,11 @@ export function TaskBrief({ task, all, tasks = [task] }: TaskBriefProps) {
       {...(task.quota === 0 ? {} : { figure: <BriefCost task={task} /> })}
       isFigureBelow
       state={
-        <span {...(isExplained ? { className: classes.explained, title: task.fail_reason } : {})}>
+        <span {...(isFailed ? { className: classes.explained, title: task.fail_reason } : {})}>
           <TaskStatus status={task.status} isWaiting={queue !== undefined} />
           {percent !== null && <BriefText> · {format.percent(percent / 100)}</BriefText>}
           {queue && <BriefText> · {formatPosition(queue, t, format)}</BriefText>}
-          {isExplained && (
+          {isFailed && (
             <BriefText isBad>
               {' · '}
               <VendorWords text={task.fail_reason} sentence={task.fail_reason_sentence} />

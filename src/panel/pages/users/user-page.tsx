@@ -134,7 +134,7 @@ function UserTasks({ userId }: { userId: number }) {
   const { t } = useTranslation();
   const { page, setPage } = useFilters([]);
   const query = useApiQuery<TaskPage>(withQuery('/api/task', { scope: 'all', user_id: userId, page }));
-  const columns = useTaskColumns({ all: true, tasks: query.data?.items }).filter(({ key }) => key !== 'user');
+  const columns = useTaskColumns({ all: true, without: 'user', tasks: query.data?.items });
   return (
     <div>
       {query.data !== undefined && query.data.total > 0 && (

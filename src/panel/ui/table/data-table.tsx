@@ -93,6 +93,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, brief, ...table 
         aria-label={label}
         role="table"
         data-dense={isDense || undefined}
+        data-shared={columns.some(({ wide }, index) => wide && index > 0) || undefined}
         data-brief={shownBrief !== undefined || undefined}
         data-selectable={selection !== undefined || undefined}
       >
