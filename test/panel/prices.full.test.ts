@@ -75,6 +75,18 @@ test('a price being saved keeps its dialog open', async () => {
   await dialog(page).waitFor({ state: 'detached' });
 });
 
+test('an error below a price leaves it in line with the field beside it', async () => {
+  const page = await visit('/prices');
+  await page.getByRole('button', { name: 'Add price' }).click();
+  await dialog(page).getByRole('combobox', { name: 'Model' }).fill('demo-video');
+  await page.keyboard.press('Enter');
+  const fields = [dialog(page).getByLabel('How demo-video is priced'), dialog(page).getByLabel('Price in USD')];
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await dialog(page).getByText('Enter a price').first().waitFor();
+  const [counted, amount] = await Promise.all(fields.map((field) => field.boundingBox()));
+  expect(amount?.y).toBe(counted?.y);
+});
+
 test('a fact is the number typed, whatever the intermediate text was', async () => {
   const page = await visit('/prices');
   await writePrice(page, 'u("seconds")');
