@@ -51,8 +51,8 @@ export const findSmallTargets = (page: Page): Promise<string[]> =>
     const leastWide = 24;
     const controls =
       'a[href], button, select, textarea, input:not([type="hidden"]), summary, [role="tab"], [role="menuitem"], [role="option"], [role="radio"]';
-    // What lies below an open dialog or menu is reached once it is closed.
-    const layers = [...document.querySelectorAll('[role="dialog"], [role="menu"]')];
+    // What lies below an open dialog, menu or list of choices is reached once it is closed.
+    const layers = [...document.querySelectorAll('[role="dialog"], [role="menu"], [role="listbox"]')];
     const root = layers.filter((layer) => layer.checkVisibility()).at(-1) ?? document.body;
     const readTarget = (control: HTMLElement): HTMLElement =>
       control.matches('input')

@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
+import { Alert, Anchor, Box, Button, Group, Progress, Stack, Text } from '@mantine/core';
 import { IconAlertCircle, IconChevronDown } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -173,15 +173,26 @@ function CapacityDetails({ channel }: { channel: Channel }) {
   );
 }
 
+const countTaken = ({ running, abandoned }: Pick<ModelCapacity, 'running' | 'abandoned'>): number =>
+  running + abandoned;
+
+type SlotsProps = {
+  capacity: ModelCapacity;
+  /** In one line with its bar, or without it. */
+  as?: 'line' | 'text';
+};
+
 /** "3 of 5" with a bar, or "3" where the limit is not known. */
-export function Slots({ capacity: { running, abandoned, limit } }: { capacity: ModelCapacity }) {
+export function Slots({ capacity: { running, abandoned, limit }, as }: SlotsProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const taken = running + abandoned;
+  const taken = countTaken({ running, abandoned });
   if (limit === null) return format.number(taken);
+  const text = t('queue.slotsOf', { taken: format.number(taken), limit: format.number(limit) });
+  if (as === 'text') return text;
   return (
-    <div className={classes.slots}>
-      <span>{t('queue.slotsOf', { taken: format.number(taken), limit: format.number(limit) })}</span>
+    <div className={classes.slots} data-line={as === 'line' || undefined}>
+      <span>{text}</span>
       <Progress.Root size={6} className={classes.slotBar}>
         <Progress.Section value={(100 * running) / limit} aria-label={t('channels.slotsInUse')} />
         {abandoned > 0 && (
@@ -233,15 +244,7 @@ function ModelState({ model, channel }: { model: ModelCapacity; channel: Channel
   const format = useFormat();
   if (channel.status !== channelStatus.enabled) return <StatusLabel tone="quiet">{t('channels.off')}</StatusLabel>;
   const { capacity } = channel;
-  if (isResting(model)) {
-    const isOnlyOne = !isPaused(capacity) && capacity.models.filter(isResting).length === 1;
-    return (
-      <Stack gap={6} align="flex-start">
-        <Rest capacity={model} />
-        {isOnlyOne && <CapacityActions channel={channel} rests learned={false} abandoned={0} />}
-      </Stack>
-    );
-  }
+  if (isResting(model)) return <Rest capacity={model} />;
   if (isPaused(capacity)) return <StatusLabel tone="waiting">{t('channels.pausedToo')}</StatusLabel>;
   if (!isFull(model) && (capacity.learned || !isFull(capacity)))
     return <StatusLabel tone="good">{t('channels.takesTasks')}</StatusLabel>;
@@ -253,9 +256,19 @@ function ModelState({ model, channel }: { model: ModelCapacity; channel: Channel
   );
 }
 
+/** Whether it is the only model that rests: then its rest can be ended without ending others. */
+const restsAlone = (model: ModelCapacity, { status, capacity }: Channel): boolean =>
+  status === channelStatus.enabled &&
+  !isPaused(capacity) &&
+  isResting(model) &&
+  capacity.models.filter(isResting).length === 1;
+
 function ModelTable({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
+  const format = useFormat();
   const { models } = channel.capacity;
+  const isAlone = (model: ModelCapacity): boolean => restsAlone(model, channel);
+  const wake = <CapacityActions channel={channel} rests learned={false} abandoned={0} />;
   const columns: readonly Column<Capacity['models'][number]>[] = [
     { key: 'model', heading: t('channels.vendorModel'), render: ({ model }) => model },
     {
@@ -272,7 +285,12 @@ function ModelTable({ channel }: { channel: Channel }) {
       key: 'state',
       heading: t('tasks.status'),
       wide: true,
-      render: (each) => <ModelState model={each} channel={channel} />,
+      render: (each) => (
+        <Stack gap={6} align="flex-start">
+          <ModelState model={each} channel={channel} />
+          {isAlone(each) && wake}
+        </Stack>
+      ),
     },
   ];
   return (
@@ -284,15 +302,12 @@ function ModelTable({ channel }: { channel: Channel }) {
       brief={(each) => (
         <RowBrief
           name={each.model}
+          figure={each.limit === null ? undefined : <Slots capacity={each} as={isAlone(each) ? 'text' : 'line'} />}
           state={<ModelState model={each} channel={channel} />}
-          facts={[]}
+          facts={[each.limit === null ? `${t('channels.slotsInUse')}: ${format.number(countTaken(each))}` : '']}
           wraps
-          detail={
-            <>
-              <Slots capacity={each} />
-              <LimitReason capacity={each} />
-            </>
-          }
+          detail={<LimitReason capacity={each} />}
+          {...(isAlone(each) ? { actions: <Box me={8}>{wake}</Box> } : {})}
         />
       )}
     />
