@@ -58,6 +58,7 @@ import postgres52 from './postgres/0052_key_addresses.sql' with { type: 'text' }
 import postgres53 from './postgres/0053_relayed_tasks.sql' with { type: 'text' };
 import postgres54 from './postgres/0054_followed_requests.sql' with { type: 'text' };
 import postgres55 from './postgres/0055_open_tasks.sql' with { type: 'text' };
+import postgres56 from './postgres/0056_hidden_tasks.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -113,6 +114,7 @@ import sqlite52 from './sqlite/0052_key_addresses.sql' with { type: 'text' };
 import sqlite53 from './sqlite/0053_relayed_tasks.sql' with { type: 'text' };
 import sqlite54 from './sqlite/0054_followed_requests.sql' with { type: 'text' };
 import sqlite55 from './sqlite/0055_open_tasks.sql' with { type: 'text' };
+import sqlite56 from './sqlite/0056_hidden_tasks.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -587,5 +589,12 @@ export const migrations: readonly Migration[] = [
         again: sqlite55,
       },
     },
+  },
+  {
+    number: 56,
+    name: '0056_hidden_tasks',
+    sql: { sqlite: sqlite56, postgres: postgres56 },
+    checks: [],
+    back: ALWAYS,
   },
 ];

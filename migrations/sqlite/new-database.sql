@@ -573,19 +573,6 @@ CREATE TRIGGER task_list_insert after insert on tasks begin
       else max(0, new.finish_time - case new.submit_time when 0 then new.created_at else new.submit_time end) end,
     new.hidden_at);
 end;
-CREATE TRIGGER task_list_update after update of user_id, api_key_id, channel_id, platform, status, fail_reason, quota, created_at,
-  finish_time, hidden_at on tasks
-when new.status <> old.status or new.quota <> old.quota or new.channel_id <> old.channel_id or new.hidden_at <> old.hidden_at
-  or new.finish_time <> old.finish_time or new.fail_reason <> old.fail_reason or new.user_id <> old.user_id
-  or new.api_key_id is not old.api_key_id or new.platform <> old.platform or new.created_at <> old.created_at
-begin
-  update task_list set user_id = new.user_id, api_key_id = new.api_key_id, channel_id = new.channel_id, platform = new.platform,
-    status = new.status, fail_reason = substr(new.fail_reason, 1, 200), quota = new.quota, created_at = new.created_at,
-    seconds = case when new.finish_time = 0 then 0
-      else max(0, new.finish_time - case new.submit_time when 0 then new.created_at else new.submit_time end) end,
-    hidden_at = new.hidden_at
-  where id = new.id;
-end;
 CREATE TRIGGER task_list_delete after delete on tasks begin
   delete from task_list where id = old.id;
 end;
@@ -871,6 +858,27 @@ CREATE INDEX rest_events_channel on rest_events (channel_id, reason, id);
 CREATE INDEX relay_requests_followed on relay_requests (user_id, id) where kind in ('image', 'image_edit');
 CREATE INDEX tasks_running on tasks (phase, channel_id, upstream_model, credential_id, slots) where finish_time = 0;
 CREATE INDEX tasks_open on tasks (user_id, phase, api_key_id, "group", status, created_at) where finish_time = 0;
+CREATE INDEX task_list_hidden on task_list (user_id, id, hidden_at) where hidden_at > 0;
+CREATE TRIGGER task_list_update after update of channel_id, api_key_id, status, fail_reason, quota, finish_time on tasks
+when new.status <> old.status or new.quota <> old.quota or new.channel_id <> old.channel_id
+  or new.finish_time <> old.finish_time or new.fail_reason <> old.fail_reason or new.api_key_id is not old.api_key_id
+begin
+  update task_list set api_key_id = new.api_key_id, channel_id = new.channel_id, status = new.status,
+    fail_reason = substr(new.fail_reason, 1, 200), quota = new.quota,
+    seconds = case when new.finish_time = 0 then 0
+      else max(0, new.finish_time - case new.submit_time when 0 then new.created_at else new.submit_time end) end
+  where id = new.id;
+end;
+CREATE TRIGGER task_list_origin after update of user_id, platform, created_at, hidden_at on tasks
+when new.user_id <> old.user_id or new.platform <> old.platform or new.created_at <> old.created_at
+  or new.hidden_at <> old.hidden_at
+begin
+  update task_list set user_id = new.user_id, platform = new.platform, created_at = new.created_at,
+    seconds = case when new.finish_time = 0 then 0
+      else max(0, new.finish_time - case new.submit_time when 0 then new.created_at else new.submit_time end) end,
+    hidden_at = new.hidden_at
+  where id = new.id;
+end;
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -18,6 +18,7 @@ export { createResolvedLinks } from './artifacts/resolved-links.ts';
 export { resultErrors } from './errors.ts';
 export type { LinkVideo } from './links/issue-artifact-links.ts';
 export { createLinkLimit, createVerifiedLinks } from './links/sign-artifact-links.ts';
+export type { Preview } from './previews/describe-previews.ts';
 export { createResults, type Results } from './results.ts';
 export { type ArtifactList, describeArtifacts } from './serving/describe-artifacts.ts';
 export { isDisplayed, readMediaType, writeMediaType } from './serving/media-types.ts';

@@ -46,7 +46,7 @@ test('a task that moves on is written again only in the indexes of what has chan
     return written;
   };
   expect(await listWritten({ polls: 1 })).toEqual(['tasks_due', 'tasks_submitting']);
-  const accepted = ['task_list_user', 'tasks_answers', 'tasks_due', 'tasks_open', 'tasks_overdue', 'tasks_submitting'];
+  const accepted = ['tasks_answers', 'tasks_due', 'tasks_open', 'tasks_overdue', 'tasks_submitting'];
   expect(await listWritten({ status: 'SUBMITTED', upstreamTaskId: 'job', submitTime: 5 })).toEqual(accepted);
   file.close();
   rmSync(dataDir, { recursive: true });

@@ -181,8 +181,8 @@ test('every migration says whether the earlier version runs on what it leaves, a
       return column !== undefined && back.moved?.back.includes(`alter table ${table} add column ${column} `) === true;
     };
     const isMadeAnew = (each: string): boolean => {
-      const [, index] = /^drop index (\w+)$/.exec(each) ?? [];
-      return index !== undefined && statements.some((other) => other.startsWith(`create index ${index} `));
+      const [, dropped] = /^drop ((?:index|trigger) \w+)$/.exec(each) ?? [];
+      return dropped !== undefined && statements.some((other) => other.startsWith(`create ${dropped} `));
     };
     const changes = statements.filter(
       (each) =>

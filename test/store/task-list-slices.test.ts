@@ -119,6 +119,23 @@ describeEachStore(`a user's list of ${TASKS} tasks`, (opened) => {
     expect(read).toEqual(Array.from({ length: 45 }, (_, index) => (index + 1) * 1000));
   });
 
+  test('what a user hid is not counted, wherever it lies', async () => {
+    const { store } = opened();
+    const list = async (page: number) => {
+      const { total, hasMore } = await store.tasks.list(own, { page, pageSize: 100 });
+      return [total, hasMore];
+    };
+    const hide = (time: number, which: string) =>
+      runRaw(opened(), `update tasks set hidden_at = ${time} where ${which}`);
+    // Five of the newest, and half of the oldest 100.
+    const some = `id > ${TASKS - 5} or (id <= 100 and id % 2 = 0)`;
+    await hide(9, some);
+    expect(await list(1)).toEqual([1000, true]);
+    expect(await list(449)).toEqual([TASKS - 55, false]);
+    await hide(0, 'hidden_at <> 0');
+    expect(await list(449)).toEqual([TASKS, false]);
+  });
+
   test('no statement looks at more tasks than those of one slice', async () => {
     const { tasks, takePlans, close } = openRecorded(opened());
     try {

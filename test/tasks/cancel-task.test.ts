@@ -6,7 +6,16 @@ import { describeEachStore, newTask, type OpenedStore, readLease } from '../cont
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addCaller, BALANCE, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
+import {
+  addCaller,
+  BALANCE,
+  type Engine,
+  ended,
+  jsonRequest,
+  newestTask,
+  readBalance,
+  startEngine,
+} from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -171,8 +180,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
         .catch(asConflict),
     );
     await until('the vendor has the order', () => orders === 1);
-    const [open] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
-    if (!open) throw new Error('there is no task');
+    const open = await newestTask(store, caller.user.id);
     await store.tasks.renew(readLease(open), -1);
     await slow.tasks.cancel(caller.user.id, open.taskId);
     answer();

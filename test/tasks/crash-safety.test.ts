@@ -1,13 +1,23 @@
 /** What must hold when answers are lost, vendors stall, or one row cannot be repaired. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { AppError, type Clock, systemClock } from '../../src/kernel/index.ts';
-import type { ListedTask, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addRunningTask, describeEachStore, newTask, type OpenedStore, readLease } from '../contract/each-store.ts';
 import { runRaw } from '../contract/open-raw.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { createMovableClock } from '../support/movable-clock.ts';
 import { until } from '../support/until.ts';
-import { addCaller, BALANCE, billFor, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
+import {
+  addCaller,
+  BALANCE,
+  billFor,
+  type Engine,
+  ended,
+  jsonRequest,
+  newestTask,
+  readBalance,
+  startEngine,
+} from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -205,9 +215,9 @@ const describeCrashes = (opened: () => OpenedStore) => {
 
   test('the next channel starts with a whole submit lease', async () => {
     const engine = await start();
-    let task: ListedTask | undefined;
+    let task: TaskRecord | undefined;
     let left = 0;
-    const mine = async () => (await store.tasks.list({}, { page: 1, pageSize: 1 })).items[0] as ListedTask;
+    const mine = () => newestTask(store);
     const busy = serveVendor(async () => {
       task = await mine();
       // Preparing the next channel's request takes all but a second of the lease.
@@ -258,12 +268,12 @@ const describeCrashes = (opened: () => OpenedStore) => {
       await engine.addChannel();
       const { caller, sent, balance } = await submit(engine);
       await expect(sent).rejects.toThrow('lost');
-      const [task] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
-      expect(task?.status).toBe('NOT_START');
+      const task = await newestTask(store, caller.user.id);
+      expect(task.status).toBe('NOT_START');
       expect(await balance()).toBe(BALANCE - billFor(5));
-      await store.tasks.renew(readLease(task as ListedTask), -1);
+      await store.tasks.renew(readLease(task), -1);
       await (await start()).start();
-      expect((await ended(store, task?.taskId ?? '')).failReason).toBe('submission interrupted');
+      expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
       expect(await balance()).toBe(BALANCE);
       await sound();
     });
@@ -301,8 +311,8 @@ const describeCrashes = (opened: () => OpenedStore) => {
       await engine.addChannel({ ...mapped('dear'), name: 'dear' });
       const { caller, sent, balance } = await submit(engine, { model: 'alias' });
       await expect(sent).rejects.toThrow('lost');
-      const [task] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
-      return { task: task as ListedTask, balance };
+      const task = await newestTask(store, caller.user.id);
+      return { task, balance };
     };
 
     test('of the move to a channel with another price: the refund is what is reserved now', async () => {

@@ -266,6 +266,14 @@ export const jsonRequest = (value: Json): ClientRequest => ({
 export const readBalance = async (store: Store, userId: number): Promise<number> =>
   (await store.users.byId(userId))?.quota ?? Number.NaN;
 
+/** The newest task, of a user or of all, as its row is. */
+export async function newestTask(store: Store, userId?: number): Promise<TaskRecord> {
+  const { items } = await store.tasks.list(userId === undefined ? {} : { userId }, { page: 1, pageSize: 1 });
+  const task = await store.tasks.byTaskId(items[0]?.taskId ?? '');
+  if (!task) throw new Error('there is no task');
+  return task;
+}
+
 export async function ended(store: Store, taskId: string): Promise<TaskRecord> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {

@@ -10,7 +10,17 @@ import { startSandbox } from '../plugins/support.ts';
 import { changeSealedKey } from '../support/accounts.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addCaller, BALANCE, billFor, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
+import {
+  addCaller,
+  BALANCE,
+  billFor,
+  type Engine,
+  ended,
+  jsonRequest,
+  newestTask,
+  readBalance,
+  startEngine,
+} from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -342,8 +352,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     onOrder = () => answered;
     const first = refused(submit(caller, request(KEY)));
     await until('the vendor has the order', () => orders === 1);
-    const [open] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
-    if (!open) throw new Error('there is no task');
+    const open = await newestTask(store, caller.user.id);
     // This process lives, and would renew what the dead one has left.
     const dying = setInterval(() => void store.tasks.renew(readLease(open), -1), 200);
     const error = await refused(submit(caller, request(KEY)));

@@ -29,8 +29,37 @@ export const TASK_SORTS = ['newest', 'oldest', 'cost', 'duration'] as const;
 /** `cost`, `duration`: the largest first. */
 export type TaskSort = (typeof TASK_SORTS)[number];
 
-/** A task in a list: without the vendor's answer, with the names of what it belongs to. */
-export type ListedTask = Omit<TaskRecord, 'data' | 'state'> & {
+/** What a list needs of a task: neither the vendor's answer nor what its node needs to run it. */
+export const LISTED_COLUMNS = [
+  'id',
+  'taskId',
+  'platform',
+  'userId',
+  'apiKeyId',
+  'group',
+  'channelId',
+  'action',
+  'status',
+  'phase',
+  'progress',
+  'failReason',
+  'failReasonSentence',
+  'submitTime',
+  'startTime',
+  'finishTime',
+  'createdAt',
+  'quota',
+  'properties',
+  'upstreamTaskId',
+  'pollFailures',
+  'polls',
+  'execution',
+  'billing',
+  'linkVersions',
+] as const satisfies (keyof TaskRecord)[];
+
+/** A task in a list, with the names of what it belongs to. */
+export type ListedTask = Pick<TaskRecord, (typeof LISTED_COLUMNS)[number]> & {
   /** Null where the user, key or channel is gone. */
   username: string | null;
   keyName: string | null;

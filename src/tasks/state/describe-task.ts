@@ -47,7 +47,7 @@ export const showRequestedModel = ({ properties }: Pick<TaskRecord, 'properties'
     : { requested_model: properties.requestedModelName };
 
 /** A task without what it costs. */
-export function taskState(task: Omit<TaskSummary, 'quota' | 'reserved' | 'linkVersions'>) {
+export function taskState(task: Omit<TaskSummary, 'quota' | 'reserved' | 'linkVersions' | 'hiddenAt'>) {
   return {
     id: task.taskId,
     task_id: task.taskId,

@@ -2,10 +2,10 @@ import type { PanelPrincipal } from '../../../auth/index.ts';
 import { explainBill, vendorCost } from '../../../billing/index.ts';
 import type { Channels } from '../../../channels/index.ts';
 import { AppError, type JsonObject } from '../../../kernel/index.ts';
-import type { Results } from '../../../results/index.ts';
+import type { Preview, Results } from '../../../results/index.ts';
 import { type ArtifactList, RESULT_KEY } from '../../../results/index.ts';
 import type { Surfaces } from '../../../surfaces/index.ts';
-import type { TaskDetail, Tasks } from '../../../tasks/index.ts';
+import type { QueuePosition, TaskDetail, Tasks } from '../../../tasks/index.ts';
 import { type ListedTask, taskState } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 
@@ -132,11 +132,8 @@ function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['artifac
   ];
 }
 
-/**
- * Leaves out what is private: the vendor's answer, the plugin's state, the lease; from users, the
- * vendor's id too.
- */
-const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => ({
+/** Leaves out what is private: the vendor's answer, the plugin's state, the lease. */
+const describeForUser = (task: ListedTask) => ({
   ...taskState(task),
   fail_reason_sentence: task.failReasonSentence,
   input: task.properties.input,
@@ -148,23 +145,31 @@ const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => 
   finish_time: task.finishTime,
   polls: task.polls,
   api_key_id: task.apiKeyId,
-  ...(forAdmin
-    ? {
-        user_id: task.userId,
-        channel_id: task.channelId,
-        group: task.group,
-        upstream_model: task.properties.upstreamModelName,
-        upstream_task_id: task.upstreamTaskId,
-        plugin_version: task.execution.pluginVersion,
-        request_id: task.execution.requestId,
-        poll_failures: task.pollFailures,
-      }
-    : {}),
+  api_key_name: task.keyName,
 });
 
-/** Adds the names of what it belongs to; null where that is gone. */
-export const describeListedTask = (task: ListedTask, forAdmin: boolean) => ({
-  ...describeTask(task, forAdmin),
-  api_key_name: task.keyName,
-  ...(forAdmin ? { username: task.username, channel_name: task.channelName } : {}),
+/** Users do not see the vendor's id either. */
+const describeForAdmin = (task: ListedTask) => ({
+  ...describeForUser(task),
+  user_id: task.userId,
+  channel_id: task.channelId,
+  group: task.group,
+  upstream_model: task.properties.upstreamModelName,
+  upstream_task_id: task.upstreamTaskId,
+  plugin_version: task.execution.pluginVersion,
+  request_id: task.execution.requestId,
+  poll_failures: task.pollFailures,
+  username: task.username,
+  channel_name: task.channelName,
 });
+
+/** Members that are missing: users do not see them, or the task has neither. */
+export type DescribedTask = ReturnType<typeof describeForUser> &
+  Partial<ReturnType<typeof describeForAdmin>> & {
+    poster?: Preview;
+    queue?: QueuePosition & { channels: { id: number; name: string }[] };
+  };
+
+/** With the names of what it belongs to; null where that is gone. */
+export const describeListedTask = (task: ListedTask, forAdmin: boolean): DescribedTask =>
+  forAdmin ? describeForAdmin(task) : describeForUser(task);

@@ -7,7 +7,13 @@ import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { createTaskReader, describeAudited, describeListedTask, type TaskReaderDeps } from './read-task.ts';
+import {
+  createTaskReader,
+  type DescribedTask,
+  describeAudited,
+  describeListedTask,
+  type TaskReaderDeps,
+} from './read-task.ts';
 import { readTaskFilter, taskFilterQuery } from './task-filter.ts';
 
 const MAX_REASONS = 50;
@@ -24,18 +30,21 @@ export function panelTaskRoutes(
 ) {
   const { readableUser, readDetail, listAccounts } = createTaskReader({ tasks, results, surfaces, channels });
 
-  async function describeEach(panel: PanelPrincipal, found: readonly ListedTask[]) {
+  async function describeEach(panel: PanelPrincipal, found: readonly ListedTask[]): Promise<DescribedTask[]> {
+    const forAdmin = isAdmin(panel);
     const [posters, positions] = await Promise.all([results.posters(found), tasks.queue.find(found)]);
-    const described = found.map(async (task) => {
+    const describe = (task: ListedTask) => {
+      const described = describeListedTask(task, forAdmin);
       const poster = posters.get(task.taskId);
+      return poster ? { ...described, poster } : described;
+    };
+    if (positions.size === 0) return found.map(describe);
+    const withPositions = found.map(async (task) => {
       const queue = positions.get(task.taskId);
-      return {
-        ...describeListedTask(task, isAdmin(panel)),
-        ...(poster && { poster }),
-        ...(queue && { queue: { ...queue, channels: isAdmin(panel) ? await listAccounts(task) : [] } }),
-      };
+      const channels = queue && forAdmin ? await listAccounts(task) : [];
+      return { ...describe(task), ...(queue && { queue: { ...queue, channels } }) };
     });
-    return Promise.all(described);
+    return Promise.all(withPositions);
   }
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })

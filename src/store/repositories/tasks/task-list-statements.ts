@@ -1,5 +1,6 @@
-import { and, asc, desc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import type { StoredSentence } from '../../../kernel/index.ts';
+import { LISTED_COLUMNS } from '../../ports/index.ts';
 import { type Context, lazy } from '../context.ts';
 import { countAll, lazyByShape } from '../prepare-by-shape.ts';
 import { isWithin, type Order, type Sought } from './task-slices.ts';
@@ -21,17 +22,29 @@ export const selectReasons = ({ db, tables: { taskList } }: Context) =>
 export function createListStatements(context: Context) {
   const { db, tables, lists } = context;
   const { tasks, taskList, users, apiKeys, channels } = tables;
-  const { data: _data, state: _state, ...columns } = getTableColumns(tasks);
+  const columns = Object.fromEntries(LISTED_COLUMNS.map((name) => [name, tasks[name]])) as Pick<
+    typeof tasks,
+    (typeof LISTED_COLUMNS)[number]
+  >;
   const at = (name: string) => sql`${sql.placeholder(name)}`;
 
+  const countWithin = (order: Order, sought: Sought, isHidden?: SQL) =>
+    db
+      .select({ total: countAll() })
+      .from(taskList)
+      .where(and(isWithin(taskList, sought, order), isHidden));
+  // The condition of their index. The few that users hid are counted in place of the many others.
+  const isHidden = sql`${taskList.hiddenAt} > 0`;
   const prepareIn = (order: Order) => ({
-    count: lazyByShape((sought: Sought) =>
-      db
-        .select({ total: countAll() })
-        .from(taskList)
-        .where(isWithin(taskList, sought, order))
-        .prepare(),
-    ),
+    count: lazyByShape((sought: Sought) => countWithin(order, sought).prepare()),
+    hidden: lazyByShape((sought: Sought) => countWithin(order, sought, isHidden).prepare()),
+    shown: lazyByShape((sought: Sought) => {
+      const [all, hidden] = [countWithin(order, sought), countWithin(order, sought, isHidden)];
+      return db
+        .select({ total: sql`(${all}) - (${hidden})`.mapWith(Number) })
+        .from(sql`(select 1) as one`)
+        .prepare();
+    }),
     page: lazyByShape((sought: Sought) =>
       db
         .select({ id: taskList.id })
@@ -108,11 +121,16 @@ export function createListStatements(context: Context) {
       .prepare(),
   );
 
+  const countBy =
+    (which: 'count' | 'hidden' | 'shown') =>
+    async (sought: Sought, order: Order): Promise<number> =>
+      (await prepared[order][which](sought).execute(sought))[0]?.total ?? 0;
+
   return {
-    async countRows(sought: Sought, order: Order): Promise<number> {
-      const [row] = await prepared[order].count(sought).execute(sought);
-      return row?.total ?? 0;
-    },
+    countRows: countBy('count'),
+    /** The tasks within bounds that their users hid, and those that they did not. */
+    countHidden: countBy('hidden'),
+    countShown: countBy('shown'),
     async findPage(sought: Sought, order: Order, range: { limit: number; offset: number }): Promise<number[]> {
       const found = await prepared[order].page(sought).execute({ ...sought, ...range });
       return found.map(({ id }) => id);

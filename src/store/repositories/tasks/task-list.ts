@@ -43,8 +43,9 @@ export function createTaskList(context: Context): TaskListStore {
   const { tasks, taskList } = tables;
   const containsText = createTextMatcher(context);
   const { slices, reachesBeyond, inTurn } = createTaskSlicer(context);
-  const { countRows, findPage, findRanked, countReasons, findLatest, readSentences, read, findId, findTaskId } =
+  const { countRows, countShown, countHidden, findPage, findRanked, countReasons, findLatest, ...statements } =
     createListStatements(context);
+  const { readSentences, read, findId, findTaskId } = statements;
 
   const toRank = (sort: TaskSort) => {
     if (sort === 'cost') return taskList.quota;
@@ -60,11 +61,12 @@ export function createTaskList(context: Context): TaskListStore {
     return ids.orderBy(desc(taskList.id)).limit(limit).as('candidates');
   };
 
-  /** Counts the tasks of a slice that match the filter; without one, the slice knows. */
-  const countIn = (slice: TaskSlice, filter: Sought, order: Order): number | Promise<number> => {
-    const { userId: _user, ...others } = filter;
-    const matchesAll = Object.values(others).every((value) => value === undefined);
-    return matchesAll ? slice.count : countRows({ ...filter, ...slice.bounds }, order);
+  /** Counts the tasks of a slice that match the filter: those that users hid are taken from all. */
+  const countIn = async ({ bounds, size, lastId }: TaskSlice, filter: Sought, order: Order): Promise<number> => {
+    const { userId: _user, hidden, ...others } = filter;
+    if (Object.values(others).some((value) => value !== undefined)) return countRows({ ...filter, ...bounds }, order);
+    if (lastId === undefined) return hidden === undefined ? countRows(bounds, order) : countShown(bounds, order);
+    return hidden === undefined ? size : size - (await countHidden(bounds, order));
   };
 
   /**
@@ -78,10 +80,10 @@ export function createTaskList(context: Context): TaskListStore {
   ): Promise<{ isCut: boolean }> {
     let looked = 0;
     for await (const slice of slices({ userId, order, size, ...(first !== undefined && { first }) })) {
-      if (!(await inTurn({ userId, count: slice.count }, () => look(slice)))) return { isCut: false };
-      looked += slice.count;
-      if (looked < LIST_LIMITS.window) continue;
-      return { isCut: !slice.isEnd && (await reachesBeyond(order, { userId, after: slice.lastId })) };
+      if (!(await inTurn({ userId, size: slice.size }, () => look(slice)))) return { isCut: false };
+      looked += slice.size;
+      if (looked < LIST_LIMITS.window || slice.lastId === undefined) continue;
+      return { isCut: await reachesBeyond(order, { userId, after: slice.lastId }) };
     }
     return { isCut: false };
   }
@@ -189,7 +191,7 @@ export function createTaskList(context: Context): TaskListStore {
       for await (const slice of slices({ userId, order, after: start, size, first })) {
         const sought = { ...withoutText(filter), ...slice.bounds };
         const missing = limit + 1 - ids.length;
-        const found = await inTurn({ userId, count: slice.count }, async () => {
+        const found = await inTurn({ userId, size: slice.size }, async () => {
           if (!query) return findPage(sought, order, { limit: missing, offset: 0 });
           searched += await countRows(sought, order);
           const rows = db.select({ id: taskList.id }).from(taskList).innerJoin(tasks, eq(tasks.id, taskList.id));
@@ -198,8 +200,8 @@ export function createTaskList(context: Context): TaskListStore {
           return (await sorted.prepare().execute(sought)).map(({ id }) => id);
         });
         ids.push(...found);
-        looked += slice.count;
-        if (ids.length > limit || slice.isEnd) break;
+        looked += slice.size;
+        if (ids.length > limit || slice.lastId === undefined) break;
         // There may be others beyond those that were looked at.
         if (looked > LIST_LIMITS.fed - size || searched >= LIST_LIMITS.searched) {
           goesOnAt = slice.lastId;
@@ -217,15 +219,15 @@ export function createTaskList(context: Context): TaskListStore {
       let looked = 0;
       for await (const slice of slices({ userId, order: 'desc', size: TASKS_AT_ONCE, first: FEW_TASKS })) {
         const filter = { status: 'SUCCESS', hidden: false, ...slice.bounds };
-        const found = await inTurn({ userId, count: slice.count }, () => findLatest(filter));
+        const found = await inTurn({ userId, size: slice.size }, () => findLatest(filter));
         for (const { id, ...model } of found) {
           const key = modelKey(model);
           // The slices come from the newest task on.
           if (!latest.has(key)) latest.set(key, id);
           missing.delete(key);
         }
-        looked += slice.count;
-        if (slice.isEnd || missing.size === 0 || looked > LIST_LIMITS.fed - TASKS_AT_ONCE) break;
+        looked += slice.size;
+        if (slice.lastId === undefined || missing.size === 0 || looked > LIST_LIMITS.fed - TASKS_AT_ONCE) break;
       }
       const newest = [...latest.values()].sort((a, b) => b - a);
       return read(newest.slice(0, LIST_LIMITS.models));

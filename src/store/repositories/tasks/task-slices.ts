@@ -2,7 +2,7 @@ import { asc, desc, eq, gt, gte, lt, lte, or, type SQL, type SQLWrapper, sql } f
 import { createFairLimiter, nextTurn, systemClock } from '../../../kernel/index.ts';
 import type { TaskListFilter } from '../../ports/index.ts';
 import { type Context, lazy, listSpellings } from '../context.ts';
-import { countAll, lazyByShape, whereGiven } from '../prepare-by-shape.ts';
+import { lazyByShape, whereGiven } from '../prepare-by-shape.ts';
 
 export type Order = 'asc' | 'desc';
 
@@ -16,13 +16,12 @@ export type Sought = Omit<TaskListFilter, 'query' | 'vendorIds'> & { after?: num
 export const withoutText = ({ query: _query, vendorIds: _ids, hidden, ...filter }: TaskListFilter): Sought =>
   hidden === false ? { ...filter, hidden } : filter;
 
-/** Consecutive tasks of a user, or of all. */
+/** Consecutive tasks of a user, or of all: `size` of them, or, in the last slice, fewer. */
 export type TaskSlice = {
-  bounds: { userId?: number | undefined; after?: number | undefined; upTo: number };
-  count: number;
-  lastId: number;
-  /** No task lies beyond. */
-  isEnd: boolean;
+  bounds: { userId?: number | undefined; after?: number | undefined; upTo?: number };
+  size: number;
+  /** Undefined: it is the last slice, which has no bound. */
+  lastId: number | undefined;
 };
 
 type SliceOptions = {
@@ -49,7 +48,7 @@ export type TaskSlicer = {
   /** Whether there is a task beyond `after` in this order. */
   reachesBeyond(order: Order, bounds: { userId?: number | undefined; after: number }): Promise<boolean>;
   /** Runs the statements of one slice, when it is the turn of its owner. */
-  inTurn<T>(slice: Pick<TaskSlice, 'count'> & { userId: number | undefined }, work: () => Promise<T>): Promise<T>;
+  inTurn<T>(slice: Pick<TaskSlice, 'size'> & { userId: number | undefined }, work: () => Promise<T>): Promise<T>;
 };
 
 /**
@@ -58,25 +57,24 @@ export type TaskSlicer = {
  */
 export function createTaskSlicer({ db, dialect, tables: { taskList } }: Context): TaskSlicer {
   const turns = lazy(createTurns);
-  const inTurn: TaskSlicer['inTurn'] = ({ userId, count }, work) =>
-    dialect === 'sqlite' && count > SHORT ? turns()(userId === undefined ? 'all' : String(userId), work) : work();
+  const inTurn: TaskSlicer['inTurn'] = ({ userId, size }, work) =>
+    dialect === 'sqlite' && size > SHORT ? turns()(userId === undefined ? 'all' : String(userId), work) : work();
 
-  const beyond = (order: Order, bounds: Sought, limit: SQL) => {
-    const ids = db
-      .select({ id: taskList.id })
-      .from(taskList)
-      .where(isWithin(taskList, bounds, order));
-    return ids.orderBy((order === 'asc' ? asc : desc)(taskList.id)).limit(limit as never);
-  };
-  const prepareBeyond = (order: Order) => ({
-    measure: lazyByShape((bounds: Sought) => {
-      const next = beyond(order, bounds, sql`${sql.placeholder('limit')}`).as('next');
-      const last = sql<number>`${sql.raw(order === 'asc' ? 'max' : 'min')}(${next.id})`.mapWith(Number);
-      return db.select({ count: countAll(), last }).from(next).prepare();
-    }),
-    first: lazyByShape((bounds: Sought) => beyond(order, bounds, sql`1`).prepare()),
-  });
-  const prepared = { asc: prepareBeyond('asc'), desc: prepareBeyond('desc') };
+  /** Finds the task that so many others precede, by a walk over entries of an index. */
+  const prepareNth = (order: Order) =>
+    lazyByShape((bounds: Sought) =>
+      db
+        .select({ id: taskList.id })
+        .from(taskList)
+        .where(isWithin(taskList, bounds, order))
+        .orderBy((order === 'asc' ? asc : desc)(taskList.id))
+        .limit(sql`1` as never)
+        .offset(sql.placeholder('before'))
+        .prepare(),
+    );
+  const prepared = { asc: prepareNth('asc'), desc: prepareNth('desc') };
+  const findNth = async (order: Order, bounds: Sought, before: number): Promise<number | undefined> =>
+    (await prepared[order](bounds).execute({ ...bounds, before }))[0]?.id;
 
   return {
     inTurn,
@@ -85,20 +83,14 @@ export function createTaskSlicer({ db, dialect, tables: { taskList } }: Context)
       let after = start;
       for (let size = Math.min(first, most); ; size = Math.min(size * GROWTH, most)) {
         const bounds = { userId, after };
-        const [found] = await inTurn({ userId, count: size }, () =>
-          prepared[order].measure(bounds).execute({ ...bounds, limit: size }),
-        );
-        if (!found || found.count === 0) return;
-        const isEnd = found.count < size;
-        yield { bounds: { ...bounds, upTo: found.last }, count: found.count, lastId: found.last, isEnd };
-        if (isEnd) return;
-        after = found.last;
+        const lastId = await inTurn({ userId, size }, () => findNth(order, bounds, size - 1));
+        yield { bounds: lastId === undefined ? bounds : { ...bounds, upTo: lastId }, size, lastId };
+        if (lastId === undefined) return;
+        after = lastId;
       }
     },
 
-    async reachesBeyond(order, bounds) {
-      return (await prepared[order].first(bounds).execute(bounds)).length > 0;
-    },
+    reachesBeyond: async (order, bounds) => (await findNth(order, bounds, 0)) !== undefined,
   };
 }
 
