@@ -8,6 +8,9 @@ type MinimumRate = { windowMs: number; minBytes: number; totalMs: number };
 /** 35 kbit/s and at most an hour: slow lines get through, clients that drip on purpose do not. */
 const MINIMUM_RATE: MinimumRate = { windowMs: 60_000, minBytes: 256 * 1024, totalMs: 3_600_000 };
 
+/** Read in one piece: a stream of its own costs more than all else that reads such a body. */
+const SMALL_BYTES = 64 * 1024;
+
 /** The media type without parameters, in lower case; empty if there is none. */
 export const mediaType = (headers: Headers): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
@@ -52,6 +55,11 @@ export async function* streamBody(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   assertDeclaredLength(request, cap);
   assertPlain(request);
+  if (isSmall(request)) {
+    const whole = await readSmallBody(request, rate);
+    if (whole.byteLength > 0) yield whole;
+    return;
+  }
   if (!request.body) return;
   const reader = request.body.getReader();
   let size = 0;
@@ -82,6 +90,22 @@ export async function* streamBody(
   } finally {
     clearInterval(watch);
     await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** The server reads no more of a body than it declares, unless it comes in chunks. */
+const isSmall = ({ headers }: Request): boolean =>
+  Number(headers.get('content-length') ?? SMALL_BYTES) < SMALL_BYTES && !headers.has('transfer-encoding');
+
+/** A small body has less than a window's bytes, so it must be complete within the first window. */
+async function readSmallBody(request: Request, { windowMs, totalMs }: MinimumRate): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const late = setTimeout(() => reject(httpErrors.body_too_slow()), Math.min(windowMs, totalMs));
+  request.bytes().then(resolve, (cause: unknown) => reject(httpErrors.bad_body({ cause })));
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(late);
   }
 }
 

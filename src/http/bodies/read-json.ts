@@ -62,7 +62,7 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
       for (const earlier of slices) await extractor.write(earlier);
       slices = [];
     }
-    const { rest, files } = extractor ? await extractor.end() : { rest: Buffer.concat(slices), files: undefined };
+    const { rest, files } = extractor ? await extractor.end() : { rest: join(slices), files: undefined };
     const text = decode(rest);
     const value = parse(text);
     // The value is read in another turn than it is parsed.
@@ -76,11 +76,17 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
   }
 }
 
+/** Most bodies come in one piece. */
+const join = (slices: readonly Uint8Array[]): Uint8Array =>
+  slices.length === 1 && slices[0] ? slices[0] : Buffer.concat(slices);
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 /** Accepts only valid UTF-8. @throws http.bad_json */
 function decode(bytes: Uint8Array): string {
   if (bytes.byteLength === 0) throw httpErrors.bad_json({ message: sentence('http.empty') });
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch (cause) {
     throw notJson(cause);
   }
