@@ -25,7 +25,7 @@ const change = { key: t.String({ maxLength: 200 }), value: t.String({ maxLength:
 
 /** The root user reads, changes and tries the options. */
 export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: OptionRouteDeps) {
-  return new Elysia({ normalize: false, tags: ['Options'] })
+  return new Elysia({ normalize: false, tags: ['Settings'] })
     .use(kit)
     .get('/api/option', async () => ok(await options.list()), {
       root: true,

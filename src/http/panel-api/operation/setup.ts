@@ -13,7 +13,7 @@ type SetupDeps = { auth: Auth; audit: RecordAudit; demoChannel: () => Promise<De
 
 /** The first start: the root account, and a channel with the demo vendor. */
 export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
-  return new Elysia({ normalize: false, tags: ['Set-up'] })
+  return new Elysia({ normalize: false, tags: ['Setup'] })
     .use(kit)
     .get('/api/setup', async () => ok({ status: !(await auth.setup.needed()) }), {
       public: true,
