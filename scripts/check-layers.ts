@@ -66,6 +66,11 @@ const folderOrder: FolderOrder = {
     ...['administration', 'service'],
   ],
   panel: ['theme', 'i18n', 'api', 'session', 'ui', 'pages', 'shell', 'routes', '.'],
+  'panel/pages': [
+    ...['accounts', 'oauth', 'sign-in', 'tasks', 'queue', 'playground', 'keys', 'models', 'reference', 'channels'],
+    ...['prices', 'plugins', 'marketplace', 'settings', 'audit', 'cases', 'notifications', 'usage', 'home', 'users'],
+    ...['system', 'profile', 'security', 'setup', '.'],
+  ],
   'panel/ui': ['display', 'form', 'security-proof', 'page', 'chart', 'table'],
   plugins: [
     ...['.', 'manifest', 'source', 'icons', 'signing', 'market-index', 'lint', 'worker', 'registry', 'hooks'],

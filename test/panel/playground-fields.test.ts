@@ -1,9 +1,10 @@
 /** What the playground decides about a model before anything is sent. */
 import { expect, test } from 'bun:test';
 import type { CallableModel } from '../../src/panel/api/types.ts';
-import { attachedBytes, chooseFileField, withShortFiles } from '../../src/panel/pages/playground/attached-files.ts';
+import { attachedBytes, chooseFileField } from '../../src/panel/pages/playground/attached-files.ts';
 import { findMedium } from '../../src/panel/pages/playground/find-medium.ts';
 import { usualModel } from '../../src/panel/pages/playground/model-select.tsx';
+import { withShortFiles } from '../../src/panel/pages/tasks/read-task.ts';
 import { projectMonth, stackSpend } from '../../src/panel/pages/usage/stack-spend.ts';
 
 type Properties = CallableModel['schema']['properties'];

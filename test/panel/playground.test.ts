@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page, Route } from 'playwright-core';
-import { codeGenerators } from '../../src/panel/pages/playground/generate-code.ts';
+import { codeGenerators } from '../../src/panel/ui/code/generate-code.ts';
 import { insecureHost } from '../support/browser.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';

@@ -3,6 +3,7 @@ import { IconCheck, IconCircle, IconFileDescription, IconTrash } from '@tabler/i
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
+import { playgroundPath } from '../../api/plugin-paths.ts';
 import type { Channel, ChannelChoices, SavedChannel, TaskPage } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useApiMutation, useApiQuery, useLocalisedQuery, useReadAhead } from '../../session/use-api.ts';
@@ -18,7 +19,6 @@ import { Page } from '../../ui/page/page.tsx';
 import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
-import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { isCapacityShort } from './capacity-state.ts';
 import { ChannelCapacity, ChannelRest } from './channel-capacity.tsx';

@@ -2,13 +2,12 @@ import { Button, Group } from '@mantine/core';
 import { IconCheck } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { ApiKeyPage, ChannelPage, DemoChannel, TaskSummary } from '../../api/types.ts';
+import type { ApiKeyPage, ChannelPage, TaskSummary } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
-import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { AddDemoChannel } from '../../ui/page/no-models.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import type { PagedRows } from '../../ui/table/data-table.tsx';
 import { latestTasksPath } from '../tasks/read-task.ts';
@@ -110,28 +109,6 @@ export function FirstSteps({ origin, onHide }: FirstStepsProps) {
         </li>
       </ol>
     </Section>
-  );
-}
-
-/** For root: adds a channel with the built-in demo vendor, which needs no account. */
-export function AddDemoChannel() {
-  const { t } = useTranslation();
-  const isRoot = useRole() >= roles.root;
-  const createChannel = useApiMutation<void, DemoChannel>({
-    request: () => ({ method: 'POST', path: '/api/setup/demo-channel' }),
-    invalidates: ['/api/channel', '/api/model', '/api/attention'],
-    onSuccess: () => notifySuccess(t('home.first.demoDone')),
-  });
-  if (!isRoot) return null;
-  return (
-    <>
-      {createChannel.isError && (
-        <ErrorNotice error={createChannel.error} codeTexts={{ CHANNEL_DEMO_UNAVAILABLE: 'home.first.demoNone' }} />
-      )}
-      <Button variant="default" loading={createChannel.isPending} onClick={() => createChannel.mutate()}>
-        {t('home.first.demoAction')}
-      </Button>
-    </>
   );
 }
 

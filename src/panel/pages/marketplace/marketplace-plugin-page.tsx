@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
+import { isModelConflict, pluginDependentPaths } from '../../api/plugin-paths.ts';
 import type {
   MarketplaceInstall,
   MarketplacePlugin,
@@ -28,7 +29,6 @@ import { PreviewChanges, PreviewReplay } from '../plugins/activation-preview.tsx
 import { ChangelogSection } from '../plugins/change-log.tsx';
 import { PermissionSection, readHost } from '../plugins/permission-list.tsx';
 import { NewerContract, PluginErrorList, PluginErrors, RuleText } from '../plugins/plugin-errors.tsx';
-import { isModelConflict, pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
 import { MarketState, TrustLabel, TrustNotice } from './offer-labels.tsx';
 

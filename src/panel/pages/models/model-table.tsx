@@ -1,12 +1,12 @@
 import { Button, Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { playgroundPath } from '../../api/plugin-paths.ts';
 import type { ModelCard as Model, ModelResult } from '../../api/types.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, PlainTable, RowLink } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
-import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { TaskPoster } from '../tasks/task-poster.tsx';
 import { ModelCodeButton } from './model-code.tsx';
 import classes from './model-table.module.css';

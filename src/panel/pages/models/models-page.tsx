@@ -7,12 +7,12 @@ import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
+import { NoModels } from '../../ui/page/no-models.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ModelCard } from './model-card.tsx';
 import { offersPath } from './model-code.tsx';
 import { ModelTable } from './model-table.tsx';
 import classes from './models.module.css';
-import { NoModels } from './no-models.tsx';
 import { findModelMedium, type ModelMedium, mediumTexts, modelKey, sortModels } from './read-model.ts';
 
 /** `/models`: the models that the user may call, with what each costs and how it does. */

@@ -44,13 +44,6 @@ export const withFileHints = (body: RequestBody, files: AttachedFiles): RequestB
 export const withFileStandIns = (body: RequestBody, files: AttachedFiles): RequestBody =>
   replacePlaceholders(body, files, ({ type }) => `data:${type};base64,AAAA`);
 
-/** For the quote of a stored request: shortens the files in it, which can be megabytes. */
-export const withShortFiles = (body: RequestBody): RequestBody =>
-  mapTexts(body, (text) => {
-    const start = /^data:[\w.+/-]+;base64,/.exec(text);
-    return start === null ? text : `${start[0]}AAAA`;
-  });
-
 const replacePlaceholders = (
   body: RequestBody,
   files: AttachedFiles,

@@ -2,8 +2,14 @@ import { Anchor, Tabs } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import {
+  type CodeLanguage,
+  type CodeRequest,
+  codeGenerators,
+  codeLanguages,
+  keyPlaceholder,
+} from '../../ui/code/generate-code.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { type CodeLanguage, type CodeRequest, codeGenerators, codeLanguages, keyPlaceholder } from './generate-code.ts';
 
 const languages = Object.keys(codeLanguages) as CodeLanguage[];
 

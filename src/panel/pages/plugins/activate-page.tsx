@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
+import { pluginDependentPaths, pluginPath } from '../../api/plugin-paths.ts';
 import type { PluginPreview, PluginSummary } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
@@ -17,7 +18,6 @@ import { ChangelogSection } from './change-log.tsx';
 import { BackToVersions, VersionDiff } from './diff-page.tsx';
 import { PermissionSection } from './permission-list.tsx';
 import { ConflictAlert, PluginErrors } from './plugin-errors.tsx';
-import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 /** Previews the changes of an activation before it happens. */
 export function ActivatePage() {

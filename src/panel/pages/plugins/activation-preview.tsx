@@ -9,10 +9,10 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { usageFieldLabel } from '../prices/usage-field.ts';
 import { PermissionList, protocolName } from './permission-list.tsx';
 import { RuleText } from './plugin-errors.tsx';
 import classes from './plugins.module.css';
-import { usageFieldLabel } from './usage-field.ts';
 
 type Line = { kind: 'added' | 'removed' | 'changed'; text: string; note?: ReactNode };
 type Group = { heading: string; lines: readonly Line[] };

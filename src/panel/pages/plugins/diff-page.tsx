@@ -2,13 +2,13 @@ import { Button, Group, Select, Stack, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
+import { activatePath, pluginPath } from '../../api/plugin-paths.ts';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { CodeDiff } from '../../ui/code/code-editor.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { activatePath, pluginPath } from './plugin-paths.ts';
 import { nameBuiltIn } from './plugin-state.tsx';
 
 /** Compares any two versions. */

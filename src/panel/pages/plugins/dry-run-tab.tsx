@@ -2,6 +2,7 @@ import { Alert, Button, Code, Group, Select, Stack, Text, TextInput } from '@man
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
+import { pluginPath } from '../../api/plugin-paths.ts';
 import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
@@ -10,7 +11,6 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { RuleText } from './plugin-errors.tsx';
-import { pluginPath } from './plugin-paths.ts';
 import classes from './plugins.module.css';
 
 type Values = { hook: string; version: string; args: string };

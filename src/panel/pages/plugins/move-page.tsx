@@ -3,6 +3,7 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
+import { movePath, pluginDependentPaths, pluginPath } from '../../api/plugin-paths.ts';
 import type { PluginMove, PluginSummary } from '../../api/types.ts';
 import { useApiMutation, useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
@@ -12,7 +13,6 @@ import { BackLink } from '../../ui/page/links.tsx';
 import { Page, useScopedNavigate } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { ConflictAlert, PluginErrors } from './plugin-errors.tsx';
-import { movePath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 /** `/plugins/:key/move?to=`: what follows when another plugin takes the place of this one. */
 export function MovePage() {

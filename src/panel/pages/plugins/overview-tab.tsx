@@ -1,6 +1,13 @@
 import { Anchor, Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import {
+  hasPrices,
+  newChannelPath,
+  pluginDependentPaths,
+  pluginPath,
+  pluginPricesPath,
+} from '../../api/plugin-paths.ts';
 import type { ChannelPage, PluginDetail, PluginPrices, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
@@ -10,12 +17,11 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { ExternalLink } from '../../ui/page/links.tsx';
 import { Columns, Section } from '../../ui/page/section.tsx';
 import { readSource } from '../channels/channel-form-values.ts';
+import { type UsageField, usageFieldLabel } from '../prices/usage-field.ts';
 import { MoveNotice } from './move-page.tsx';
 import { PermissionSection, readHost } from './permission-list.tsx';
-import { hasPrices, newChannelPath, pluginDependentPaths, pluginPath, pluginPricesPath } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
-import { type UsageField, usageFieldLabel } from './usage-field.ts';
 
 /** What has a section of its own on the page. */
 const saidBelow: ReadonlySet<string> = new Set(['models', 'protocols', 'routes']);

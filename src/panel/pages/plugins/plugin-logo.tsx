@@ -1,6 +1,6 @@
+import { iconPath } from '../../api/plugin-paths.ts';
 import type { PluginSummary } from '../../api/types.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import { iconPath } from './plugin-paths.ts';
 
 type PluginLogoProps = { plugin: Pick<PluginSummary, 'key' | 'meta' | 'has_icon'>; size?: number };
 

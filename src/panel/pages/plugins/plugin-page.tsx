@@ -3,6 +3,7 @@ import { IconDownload } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { useParams, useSearchParams } from 'react-router';
+import { hasPrices, pluginPath, pluginPricesPath } from '../../api/plugin-paths.ts';
 import type { PluginDetail, PluginPrices, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
 import { useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
@@ -18,7 +19,6 @@ import { DryRunTab } from './dry-run-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
 import { PluginErrorList } from './plugin-errors.tsx';
 import { PluginLogo } from './plugin-logo.tsx';
-import { hasPrices, pluginPath, pluginPricesPath } from './plugin-paths.ts';
 import { nameBuiltIn, PluginSwitch } from './plugin-state.tsx';
 import { VersionsTab } from './versions-tab.tsx';
 

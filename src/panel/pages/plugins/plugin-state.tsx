@@ -2,6 +2,7 @@ import { Switch, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
+import { pluginDependentPaths, pluginPath } from '../../api/plugin-paths.ts';
 import type { PluginSummary } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation, withQuery } from '../../session/use-api.ts';
@@ -11,7 +12,6 @@ import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { RuleText } from './plugin-errors.tsx';
-import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 const states: Record<PluginSummary['runtime_status'], { text: TextKey; tone: Tone }> = {
   registered: { text: 'plugins.state.registered', tone: 'good' },

@@ -3,6 +3,7 @@ import { IconAlertTriangle, IconBuildingStore, IconPlus, IconUpload } from '@tab
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { newChannelPath } from '../../api/plugin-paths.ts';
 import type { PluginRuntime, PluginSummary } from '../../api/types.ts';
 import { localise, type TextKey } from '../../i18n/texts.ts';
 import { useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
@@ -17,7 +18,6 @@ import { type Column, PlainTable, TableSkeleton } from '../../ui/table/data-tabl
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { findKinds, type PluginKind, pluginKinds } from './plugin-kinds.ts';
 import { PluginLogo } from './plugin-logo.tsx';
-import { newChannelPath } from './plugin-paths.ts';
 import { PluginState, PluginStateWord, PluginSwitch } from './plugin-state.tsx';
 import classes from './plugins.module.css';
 import { UploadDialog } from './upload-dialog.tsx';

@@ -2,6 +2,7 @@ import { Alert, Button, FileInput, Group, Stack, Switch, Text, Textarea } from '
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError, UserError } from '../../api/api-error.ts';
+import { isModelConflict, pluginDependentPaths } from '../../api/plugin-paths.ts';
 import type { StoredPlugin } from '../../api/types.ts';
 import { useApiMutation, withQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -9,7 +10,6 @@ import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/page.tsx';
 import { PluginErrorList, PluginErrors } from './plugin-errors.tsx';
-import { isModelConflict, pluginDependentPaths } from './plugin-paths.ts';
 import classes from './plugins.module.css';
 
 type Values = {

@@ -3,6 +3,7 @@ import { IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
+import { activatePath, pluginDependentPaths, pluginPath } from '../../api/plugin-paths.ts';
 import type { PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
@@ -13,7 +14,6 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { ChangeList } from './change-log.tsx';
-import { activatePath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 /** A stored version, or the built-in one while it serves. */
 type Row = Pick<PluginVersion, 'version' | 'remark' | 'changelog' | 'active' | 'enabled'> & {

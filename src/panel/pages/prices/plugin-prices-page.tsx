@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
+import { playgroundPath, pluginPricesPath } from '../../api/plugin-paths.ts';
 import type { PluginPrices } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
@@ -9,7 +10,6 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink, ExternalLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { playgroundPath, pluginPricesPath } from '../plugins/plugin-paths.ts';
 import { PriceChanges } from './price-changes.tsx';
 import { toDraft } from './price-draft.ts';
 import { PriceTable } from './price-table.tsx';

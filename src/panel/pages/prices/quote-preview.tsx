@@ -10,9 +10,9 @@ import { useSession } from '../../session/session-context.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
-import { type UsageField, usageFieldLabel } from '../plugins/usage-field.ts';
 import { usePriceLine, useUsageLabels } from '../tasks/task/task-bill.tsx';
 import classes from './prices.module.css';
+import { type UsageField, usageFieldLabel } from './usage-field.ts';
 
 /** undefined: the field was cleared. */
 type Fact = string | number | boolean | undefined;

@@ -15,11 +15,11 @@ import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
+import { exactPositions, formatPosition, formatStart, formatWait } from '../tasks/queue-position.ts';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import { taskPath, useTaskTitle } from '../tasks/use-task-columns.tsx';
 import { Accounts, NoChannel, QueueClasses } from './queue-classes.tsx';
 import classes from './queue-page.module.css';
-import { exactPositions, formatPosition, formatStart, formatWait } from './queue-position.ts';
 
 const refreshMs = 4000;
 const filterNames = ['model'] as const;

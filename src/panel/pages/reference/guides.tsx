@@ -1,9 +1,9 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
+import { codeGenerators } from '../../ui/code/generate-code.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import { CodeTabs, RequestTabs } from '../playground/code-tabs.tsx';
-import { codeGenerators } from '../playground/generate-code.ts';
 import { ExampleResponse } from './operation-view.tsx';
 import { endStatuses, isVideo, pollPrograms, quickstartResponses, webhookReceivers } from './quickstart-code.ts';
 import type { ApiCode, Reference } from './read-document.ts';

@@ -1,4 +1,4 @@
-import { type CodeLanguage, print } from '../playground/generate-code.ts';
+import { type CodeLanguage, print } from '../../ui/code/generate-code.ts';
 
 /** Programs of the quickstart that are more than one request. */
 

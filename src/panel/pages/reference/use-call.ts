@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { CodeRequest } from '../playground/generate-code.ts';
+import type { CodeRequest } from '../../ui/code/generate-code.ts';
 import { makeExample, type Operation, type Parameter } from './read-document.ts';
 import type { Reader } from './use-reader.ts';
 

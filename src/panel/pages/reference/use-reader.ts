@@ -5,8 +5,8 @@ import { useTranslation } from 'react-i18next';
 import type { CallableModel, ModelCatalog } from '../../api/types.ts';
 import { useGatewayStatus, useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
+import { keyPlaceholder } from '../../ui/code/generate-code.ts';
 import { chooseSample, placeholderSample, type Sample, sampleBody } from '../playground/choose-sample.ts';
-import { keyPlaceholder } from '../playground/generate-code.ts';
 import { makeExample, type Operation } from './read-document.ts';
 
 /** What is the reader's own in the examples. The key stays in the memory of this page. */

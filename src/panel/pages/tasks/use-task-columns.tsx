@@ -8,7 +8,7 @@ import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, RowLink } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
-import { formatPosition, formatWait } from '../queue/queue-position.ts';
+import { formatPosition, formatWait } from './queue-position.ts';
 import { isFinished, parsePercent, sentAt, tookSeconds } from './read-task.ts';
 import { TaskProgress } from './task/task-headline.tsx';
 import { hasPicture, TaskPoster } from './task-poster.tsx';

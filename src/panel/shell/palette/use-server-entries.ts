@@ -1,7 +1,7 @@
 import { useDebouncedValue } from '@mantine/hooks';
 import { useTranslation } from 'react-i18next';
+import { playgroundPath } from '../../api/plugin-paths.ts';
 import type { AccountPage, CallableModel, ChannelName, KeyName, PluginSummary, TaskSummary } from '../../api/types.ts';
-import { playgroundPath } from '../../pages/plugins/plugin-paths.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';

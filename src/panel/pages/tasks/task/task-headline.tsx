@@ -8,7 +8,7 @@ import { useApiQuery } from '../../../session/use-api.ts';
 import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
-import { formatDuration, formatPosition, formatStart } from '../../queue/queue-position.ts';
+import { formatDuration, formatPosition, formatStart } from '../queue-position.ts';
 import { isFinished, isRefusedByVendor, parsePercent, sentAt, vendorReasons, wholeSeconds } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-headline.module.css';

@@ -14,8 +14,7 @@ import { notifySuccess } from '../../../ui/display/notify.ts';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../../ui/page/page.tsx';
-import { withShortFiles } from '../../playground/attached-files.ts';
-import { isFinished, isRefusedByVendor, readTaskBody } from '../read-task.ts';
+import { isFinished, isRefusedByVendor, readTaskBody, withShortFiles } from '../read-task.ts';
 
 /** Longer than a vendor may take to accept a task. */
 const retryTimeoutMs = 150_000;

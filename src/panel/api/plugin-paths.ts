@@ -1,5 +1,5 @@
-import { ApiError } from '../../api/api-error.ts';
-import type { PluginSummary } from '../../api/types.ts';
+import { ApiError } from './api-error.ts';
+import type { PluginSummary } from './types.ts';
 
 export const pluginPath = (key: string): string => `/api/plugin/task/${encodeURIComponent(key)}`;
 
