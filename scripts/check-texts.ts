@@ -35,14 +35,14 @@ export const readTexts = (language: string): Texts => completeTexts(language, re
 /** The texts of a language itself: English has those of its file and the gateway's sentences. */
 const readOwnTexts = (language: string): Texts => {
   const texts = readJson(`${language}.json`);
-  return language === 'en' ? { ...sayReasons(texts), ...texts } : texts;
+  return language === 'en' ? { ...toReasonTexts(texts), ...texts } : texts;
 };
 
 /**
  * The gateway's sentences with the quotation marks of the panel, without the rules for plugins and
  * those that `texts` says in its own words.
  */
-function sayReasons(texts: Texts): Texts {
+function toReasonTexts(texts: Texts): Texts {
   const isSaid = (reason: string): boolean =>
     [`error.${reason}`, `reason.${reason}`, `reason.${reason}_other`].some((key) => Object.hasOwn(texts, key));
   return Object.fromEntries(

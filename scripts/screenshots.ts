@@ -57,7 +57,7 @@ async function takeAll(page: Page, { name, only, isWindow }: PanelState): Promis
     for (const colorScheme of schemes) {
       await page.emulateMedia({ colorScheme });
       await settle(page);
-      await lookThrough(page);
+      await scrollThrough(page);
       const path = join(values.out, `${name}-${width}-${colorScheme}.png`);
       // A dialog covers only the window: below it, a full page would show uncovered.
       const isCovered = (await page.locator('[aria-modal="true"]').count()) > 0;
@@ -67,7 +67,7 @@ async function takeAll(page: Page, { name, only, isWindow }: PanelState): Promis
 }
 
 /** Editors and previews are drawn when they come into view. */
-async function lookThrough(page: Page): Promise<void> {
+async function scrollThrough(page: Page): Promise<void> {
   const pages = await page.evaluate(() => Math.ceil(document.documentElement.scrollHeight / innerHeight));
   for (let at = pages - 1; at >= 0; at -= 1) {
     await page.evaluate(async (screens) => {

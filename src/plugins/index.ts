@@ -86,7 +86,7 @@ export {
 export type { IconImage } from './icons/check-icon.ts';
 export { checkRequestQuantities, findUsage, NUMBER_LIMITS } from './manifest/check-facts.ts';
 export { chooseRange, toKeyPattern } from './manifest/read-vendor-info.ts';
-export { LATER_HOST_ROUTES, laterReservedBy } from './manifest/route-paths.ts';
+export { findLaterHostRoute, LATER_HOST_ROUTES } from './manifest/route-paths.ts';
 export type { MarketSource } from './market-index/types.ts';
 export type { MarketTrust, PinMarketKey } from './marketplace/check-trust.ts';
 export {

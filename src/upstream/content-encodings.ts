@@ -35,7 +35,7 @@ type Decoder = {
 /** Decoded bytes of a beginning of few KiB: a bomb among them decodes to nothing. */
 const MAX_BEGINNING = 1024 * 1024;
 
-const beginningBy =
+const decodeOrEmpty =
   <Options>(decode: (data: Uint8Array, options: Options) => Uint8Array, options: Options) =>
   (data: Uint8Array): Uint8Array => {
     try {
@@ -54,7 +54,7 @@ const zstd = { ...zstdWindow, finishFlush: constants.ZSTD_e_flush, maxOutputLeng
 const gzip: Decoder = {
   whole: promisify(gunzip),
   open: createGunzip,
-  beginning: beginningBy(gunzipSync, inflating),
+  beginning: decodeOrEmpty(gunzipSync, inflating),
 };
 const DECODERS: Readonly<Record<string, Decoder>> = {
   gzip,
@@ -62,12 +62,12 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
   deflate: {
     whole: promisify(inflate),
     open: createInflate,
-    beginning: beginningBy(inflateSync, inflating),
+    beginning: decodeOrEmpty(inflateSync, inflating),
   },
   br: {
     whole: promisify(brotliDecompress),
     open: () => createBrotliDecompress(),
-    beginning: beginningBy(brotliDecompressSync, brotli),
+    beginning: decodeOrEmpty(brotliDecompressSync, brotli),
   },
   zstd: {
     async whole(data, options) {
@@ -76,7 +76,7 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
     },
     check: checkingZstd,
     open: () => createZstdDecompress(zstdWindow),
-    beginning: beginningBy(zstdDecompressSync, zstd),
+    beginning: decodeOrEmpty(zstdDecompressSync, zstd),
   },
 };
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
-import { browserCommand, type Surroundings } from '../../src/app/desktop/open-browser.ts';
+import { browserCommand, type Platform } from '../../src/app/desktop/open-browser.ts';
 
 const ADDRESS = 'http://localhost:3000/setup#token=a&b';
-const command = (surroundings: Partial<Surroundings>) =>
-  browserCommand(ADDRESS, { environment: {}, platform: 'linux', pid: 7, isContainer: false, ...surroundings });
+const command = (platform: Partial<Platform>) =>
+  browserCommand(ADDRESS, { environment: {}, platform: 'linux', pid: 7, isContainer: false, ...platform });
 
 test.each([
   ['linux', { DISPLAY: ':0' }, ['xdg-open', ADDRESS]],
@@ -22,8 +22,8 @@ test.each([
   ['in a container of Docker', { environment: { DISPLAY: ':0' }, isContainer: true }],
   ['in a container of systemd or podman', { environment: { DISPLAY: ':0', container: 'podman' } }],
   ['over SSH to a Mac', { platform: 'darwin', environment: { SSH_CONNECTION: 'x' } }],
-] as const)('nothing is opened %s', (_, surroundings) => {
-  expect(command(surroundings)).toBeUndefined();
+] as const)('nothing is opened %s', (_, platform) => {
+  expect(command(platform)).toBeUndefined();
 });
 
 test('a program that systemd started for a desktop is not taken for a service', () => {

@@ -64,7 +64,7 @@ export async function openProfile(browser: Browser, options: BrowserContextOptio
  * Notifications disappear by themselves, perhaps before a test looks: their texts are kept in
  * `announcements` until the page is left.
  */
-function keepTold(): void {
+function collectAnnouncements(): void {
   const live = '[role="alert"], [role="status"], [aria-live]';
   const announcements: string[] = [];
   Object.assign(globalThis, { announcements });
@@ -90,7 +90,7 @@ export async function watchNewPage(context: BrowserContext, origin: string): Pro
       report(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
     });
   });
-  await page.addInitScript(keepTold);
+  await page.addInitScript(collectAnnouncements);
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
   page.on('console', (message) => {
     if (/Content Security Policy|Refused to/i.test(message.text())) complaints.push(`policy: ${message.text()}`);

@@ -1,4 +1,4 @@
-import { laterReservedBy, reservedAtFirst } from '../../src/plugins/manifest/route-paths.ts';
+import { findLaterHostRoute, reservedAtFirst } from '../../src/plugins/manifest/route-paths.ts';
 
 /** The reserved namespace or path of the gateway that a pattern could match, if any. */
-export const reservedBy = (path: string): string | undefined => reservedAtFirst(path) ?? laterReservedBy(path);
+export const reservedBy = (path: string): string | undefined => reservedAtFirst(path) ?? findLaterHostRoute(path);

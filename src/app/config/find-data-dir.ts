@@ -4,7 +4,7 @@ import { posix, win32 } from 'node:path';
 /** The folder of the former versions, in the folder that a command is started in. */
 export const LOCAL_DATA_DIR = './data';
 
-type Surroundings = {
+type DataDirInput = {
   environment: Readonly<Record<string, string | undefined>>;
   platform?: NodeJS.Platform;
   /** Whether the former folder is there. */
@@ -20,11 +20,11 @@ export function findDataDir({
   environment,
   platform = process.platform,
   hasLocal = existsSync(LOCAL_DATA_DIR),
-}: Surroundings): string {
+}: DataDirInput): string {
   return hasLocal ? LOCAL_DATA_DIR : (systemDataDir(environment, platform) ?? LOCAL_DATA_DIR);
 }
 
-function systemDataDir(environment: Surroundings['environment'], platform: NodeJS.Platform): string | undefined {
+function systemDataDir(environment: DataDirInput['environment'], platform: NodeJS.Platform): string | undefined {
   if (platform === 'win32') {
     const { LOCALAPPDATA: folder } = environment;
     return folder !== undefined && win32.isAbsolute(folder) ? win32.join(folder, 'Taskgate') : undefined;

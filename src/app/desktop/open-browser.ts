@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 
-export type Surroundings = {
+export type Platform = {
   environment: Readonly<Record<string, string | undefined>>;
   platform: NodeJS.Platform;
   pid: number;
@@ -11,7 +11,7 @@ export type Surroundings = {
 /** Docker's and podman's marks. */
 const CONTAINER_MARKS = ['/.dockerenv', '/run/.containerenv'];
 
-export const processSurroundings = (environment: Surroundings['environment']): Surroundings => ({
+export const readPlatform = (environment: Platform['environment']): Platform => ({
   environment,
   platform: process.platform,
   pid: process.pid,
@@ -24,7 +24,7 @@ export const processSurroundings = (environment: Surroundings['environment']): S
  */
 export function browserCommand(
   address: string,
-  { environment, platform, pid, isContainer }: Surroundings,
+  { environment, platform, pid, isContainer }: Platform,
 ): string[] | undefined {
   // systemd names the process that it has started itself: `man systemd.exec`, "SYSTEMD_EXEC_PID".
   const isService = environment.SYSTEMD_EXEC_PID === String(pid);

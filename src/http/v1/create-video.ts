@@ -43,8 +43,8 @@ export async function createVideo<T extends object>(
     assertForPlugin();
     const submitted = await surfaces.submitVideo(toCaller(api), requestId, client);
     if (submitted.replayed) set.headers[REPLAYED] = 'true';
-    const tell = async (task: Submitted) => withQueuePosition(deps, task, { object: await describe(task), set });
-    return await answerSubmitted(deps, { request, api, set }, { submitted, seconds, tell });
+    const toAnswer = async (task: Submitted) => withQueuePosition(deps, task, { object: await describe(task), set });
+    return await answerSubmitted(deps, { request, api, set }, { submitted, seconds, toAnswer });
   } finally {
     await sent.release();
   }

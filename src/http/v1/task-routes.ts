@@ -67,9 +67,9 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
           });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
           const describe = seconds === 0 ? submittedObject : taskObject;
-          const tell = (task: Omit<typeof submitted, 'replayed'>) =>
+          const toAnswer = (task: Omit<typeof submitted, 'replayed'>) =>
             withQueuePosition<object>(deps, task, { object: describe(task), set });
-          return await answerSubmitted(deps, { request, api, set }, { submitted, seconds, tell });
+          return await answerSubmitted(deps, { request, api, set }, { submitted, seconds, toAnswer });
         } finally {
           await client.release();
         }

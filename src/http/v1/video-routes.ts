@@ -71,9 +71,9 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           keepOpen();
           const submitted = await surfaces.remixVideo(toCaller(api), requestId, { of, request: client });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
-          const tell = async (task: Omit<typeof submitted, 'replayed'>) =>
+          const toAnswer = async (task: Omit<typeof submitted, 'replayed'>) =>
             withQueuePosition(deps, task, { object: await describeCreated(task), set });
-          return answerSubmitted(deps, { request, api, set }, { submitted, seconds, tell });
+          return answerSubmitted(deps, { request, api, set }, { submitted, seconds, toAnswer });
         },
         async () => {
           const source = await relay.remixSource(api.user.id, id);

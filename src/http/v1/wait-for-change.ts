@@ -49,7 +49,7 @@ export async function waitForChange(
 export const answerSubmitted = <T>(
   deps: Pick<V1Deps, 'tasks' | 'watchAccess'>,
   scope: WaitScope,
-  { submitted, seconds, tell }: { submitted: SubmittedTask; seconds: number; tell: (task: Task) => Promise<T> },
+  { submitted, seconds, toAnswer }: { submitted: SubmittedTask; seconds: number; toAnswer: (task: Task) => Promise<T> },
 ): Promise<T> =>
   forbidUnsafeRetry(async (state) => {
     state.vendorMayHaveJob = !submitted.replayed;
@@ -57,7 +57,7 @@ export const answerSubmitted = <T>(
       if (error instanceof AppError && error.code === TOO_MANY_WAIT) return submitted;
       throw error;
     });
-    return tell(latest);
+    return toAnswer(latest);
   });
 
 const TOO_MANY_WAIT = 'tasks.rate_limit_exceeded';

@@ -165,7 +165,7 @@ export function createBackups(deps: Deps): Backups {
     return { hours: Math.floor((clock.unix() - shown) / 3600), isFirst: done === undefined };
   }
 
-  async function tellIfOverdue(): Promise<void> {
+  async function notifyIfOverdue(): Promise<void> {
     const isOn = place !== null && options.flag('backup.daily');
     await noteSchedule(store.options, isOn, clock.unix());
     if (!isOn) return;
@@ -189,7 +189,7 @@ export function createBackups(deps: Deps): Backups {
       await makeIfDue().catch((error) =>
         logger.warn({ err: error }, 'could not start the daily backup; trying again in a minute'),
       );
-      await tellIfOverdue().catch((error) =>
+      await notifyIfOverdue().catch((error) =>
         logger.warn({ err: error }, 'could not notify anyone of a missing backup'),
       );
       await sleepInStep(clock, LOOK_MS, stopping.signal);

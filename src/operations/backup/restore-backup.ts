@@ -60,7 +60,7 @@ export async function restoreBackup(
     invalidateState(deps, store, manifest),
   );
   const results = await restoreResults(deps, manifest, resumed);
-  const notes = [...noteForeign(foreign), ...results.notes, ...noteSecrets(deps, dataDir, secrets)];
+  const notes = [...describeForeign(foreign), ...results.notes, ...noteSecrets(deps, dataDir, secrets)];
   await end();
   return { ...invalidated, ...results, notes };
 }
@@ -131,7 +131,7 @@ async function restoreSqlite(
       writeFileSync(join(folder, SECRETS_FILE), formatSecrets(secrets), { mode: 0o600, flush: true });
     }
     const forSecrets = isScratch ? [] : noteSecrets(deps, dataDir, secrets);
-    const notes = [...noteForeign(foreign), ...results.notes, ...forSecrets];
+    const notes = [...describeForeign(foreign), ...results.notes, ...forSecrets];
     deps.signal.throwIfAborted();
     await endSqliteRestore(dataDir, files);
     return { ...invalidated, ...results, notes };
@@ -194,7 +194,7 @@ async function restoreResults(
 }
 
 /** Says what acts on its own in the copy and was left out: no version of the program made it. */
-const noteForeign = (foreign: readonly string[]): string[] =>
+const describeForeign = (foreign: readonly string[]): string[] =>
   foreign.length === 0
     ? []
     : [

@@ -43,7 +43,7 @@ export async function checkNetwork(deps: Deps, id: string | undefined): Promise<
   return findings;
 }
 
-const say = ({ id, name }: ChannelRecord, level: Finding['level'], message: string): Finding => ({
+const toFinding = ({ id, name }: ChannelRecord, level: Finding['level'], message: string): Finding => ({
   check: 'network',
   level,
   message: `channel ${id} (${name}): ${message}`,
@@ -59,26 +59,30 @@ function checkKey({ secretBox, clock }: Deps, { channel, credential, rests }: Ke
   const rest = rests.find((one) => one.pool === pool && one.restReason !== '');
   const refused = lastErrorAt === 0 ? '' : `; the vendor refused it ${formatTime(lastErrorAt)}: ${lastError}`;
   if (secretBox.open(keySealed) === undefined)
-    return say(channel, 'error', `${name}: no CRYPTO_SECRET decrypts it: enter it again`);
-  if (status !== STATUS.enabled) return say(channel, 'ok', `${name}: disabled`);
+    return toFinding(channel, 'error', `${name}: no CRYPTO_SECRET decrypts it: enter it again`);
+  if (status !== STATUS.enabled) return toFinding(channel, 'ok', `${name}: disabled`);
   if (expiresAt > 0 && expiresAt <= clock.unix())
-    return say(channel, 'warning', `${name}: it ended ${formatTime(expiresAt)}: enter a new one`);
-  if (!rest) return say(channel, 'ok', `${name}: takes tasks${refused}`);
+    return toFinding(channel, 'warning', `${name}: it ended ${formatTime(expiresAt)}: enter a new one`);
+  if (!rest) return toFinding(channel, 'ok', `${name}: takes tasks${refused}`);
   const seconds = Math.ceil(rest.restingForMs / 1000);
   const until = seconds > 0 ? `for ${seconds} s` : 'until its next task tries it';
-  return say(channel, 'warning', `${name}: rests ${until} (${rest.restReason}, ${rest.restStep} in a row)${refused}`);
+  return toFinding(
+    channel,
+    'warning',
+    `${name}: rests ${until} (${rest.restReason}, ${rest.restStep} in a row)${refused}`,
+  );
 }
 
 const formatTime = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 19).concat('Z');
 
 async function checkChannel({ secretBox, upstream, clock }: Deps, channel: ChannelRecord): Promise<Finding[]> {
   const network = openNetwork(secretBox, channel);
-  if (!network) return [say(channel, 'error', 'its proxy or headers cannot be read with this CRYPTO_SECRET')];
+  if (!network) return [toFinding(channel, 'error', 'its proxy or headers cannot be read with this CRYPTO_SECRET')];
   // The address alone is tried, so nothing that is secret is sent.
   const send = createSendToVendor({ upstream, channels: { network: () => ({ ...network, headers: {} }) } });
   const { steps, answer } = await traceNetwork({ send, clock }, channel, plainRequest(channel, channel.baseUrl));
   answer?.response.discard();
   return steps.map(({ name, ok, message }) =>
-    say(channel, ok || name === 'answer' ? 'ok' : 'error', `${name}: ${message}`),
+    toFinding(channel, ok || name === 'answer' ? 'ok' : 'error', `${name}: ${message}`),
   );
 }

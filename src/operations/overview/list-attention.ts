@@ -2,7 +2,7 @@ import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { CapacityService, Channels } from '../../channels/index.ts';
 import { type Clock, type Sentence, sentence } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
-import { type LoadedPlugin, laterReservedBy, type Marketplace, type PluginService } from '../../plugins/index.ts';
+import { findLaterHostRoute, type LoadedPlugin, type Marketplace, type PluginService } from '../../plugins/index.ts';
 import type { Reports } from '../../reports/index.ts';
 import type { Results } from '../../results/index.ts';
 import type { SettingWarning } from '../../settings/index.ts';
@@ -145,7 +145,7 @@ function pluginItems({ plugins }: GatewayServices): AttentionItem[] {
 
 /** An older plugin may keep its routes where the gateway now has paths of its own. */
 function keptPaths({ key, manifest }: LoadedPlugin): AttentionItem[] {
-  const kept = manifest.routes.map(({ path }) => path).filter((path) => laterReservedBy(path) !== undefined);
+  const kept = manifest.routes.map(({ path }) => path).filter((path) => findLaterHostRoute(path) !== undefined);
   return [...new Set(kept)].map((path) => ({
     code: 'plugin_keeps_path' as const,
     severity: 'warning' as const,

@@ -31,9 +31,9 @@ export function findStatusFallbacks(syntax: PluginSyntax): PluginFault[] {
     if (!start) continue;
     const functions = reachableFunctions(syntax, start);
     const names = functions.map(namesIn);
-    const says = (values: ReadonlySet<unknown>): boolean =>
+    const hasLiteral = (values: ReadonlySet<unknown>): boolean =>
       names.some(({ nodes }) => nodes.some(({ type, value }) => type === 'Literal' && values.has(value)));
-    const catchAll = says(FINAL) && !says(new Set(['UNKNOWN']));
+    const catchAll = hasLiteral(FINAL) && !hasLiteral(new Set(['UNKNOWN']));
     for (const fn of functions) {
       for (const node of findFallbacks(fn, namesIn(fn), { syntax, catchAll })) {
         const message = 'treats an unknown status as a running task, so that a lost task never ends';
@@ -65,7 +65,7 @@ type Rules = {
 
 function findFallbacks(fn: Syntax, names: FunctionNames, { syntax, catchAll }: Rules): Syntax[] {
   const { nodes } = names;
-  const comparesTexts = nodes.some(comparesHere);
+  const comparesTexts = nodes.some(isTextComparison);
   const readLiteral = (node: Syntax | null | undefined): unknown =>
     node?.type === 'Identifier' ? syntax.values.get(node.name ?? '')?.value : node?.value;
   /** Whether an expression is one of the statuses, or a result that has one. */
@@ -93,12 +93,12 @@ function findFallbacks(fn: Syntax, names: FunctionNames, { syntax, catchAll }: R
         return /status|state/i.test(readName(left) ?? '') && gives(right, RUNNING);
       case 'ConditionalExpression': {
         const [known, unknown] = branches(test, consequent as Syntax, alternate);
-        if (asksWhetherKnown(test, names)) return gives(unknown, RUNNING);
+        if (testsKnownStatus(test, names)) return gives(unknown, RUNNING);
         return catchAll && comparesText(test) && gives(known, FINAL) && gives(alternate, RUNNING);
       }
       case 'IfStatement': {
         const [known, unknown] = branches(test, consequent as Syntax, alternate);
-        if (asksWhetherKnown(test, names) && sets(unknown, RUNNING)) return true;
+        if (testsKnownStatus(test, names) && sets(unknown, RUNNING)) return true;
         return (
           catchAll &&
           comparesText(test) &&
@@ -162,33 +162,33 @@ const branches = (
   consequent: Syntax,
   alternate: Syntax | null | undefined,
 ): [Syntax | null | undefined, Syntax | null | undefined] =>
-  isNegated(test) && asksAboutNothing(test) ? [alternate, consequent] : [consequent, alternate];
+  isNegated(test) && testsAbsence(test) ? [alternate, consequent] : [consequent, alternate];
 
 const isNothing = (node: Syntax | undefined): boolean =>
   readName(node) === 'undefined' || (node?.type === 'Literal' && node.value === null && node.raw === 'null');
 
 /** `!x`, `x === undefined`, `x == null`. */
-const asksAboutNothing = (test: Syntax | null | undefined): boolean =>
+const testsAbsence = (test: Syntax | null | undefined): boolean =>
   test?.type === 'UnaryExpression' || (test?.type === 'BinaryExpression' && isNothing(test.right));
 
 /** Whether a node compares a text, as a status is. */
-const comparesHere = ({ type, operator, right, callee, cases }: Syntax): boolean =>
+const isTextComparison = ({ type, operator, right, callee, cases }: Syntax): boolean =>
   (type === 'BinaryExpression' && /^===?$/.test(operator ?? '') && typeof right?.value === 'string') ||
   (type === 'CallExpression' && !!callee && LOOKUPS.has(readKey(callee))) ||
   (cases ?? []).some((one) => typeof one.test?.value === 'string');
 
-const comparesText = (test: Syntax | null | undefined): boolean => !!test && collectNodes(test).some(comparesHere);
+const comparesText = (test: Syntax | null | undefined): boolean => !!test && collectNodes(test).some(isTextComparison);
 
 /** How many names a test is followed through. */
 const MAX_NAMES = 8;
 
 /** Whether a test asks for a status that a table has, or that there is one at all. */
-function asksWhetherKnown(test: Syntax | null | undefined, names: FunctionNames, left = MAX_NAMES): boolean {
+function testsKnownStatus(test: Syntax | null | undefined, names: FunctionNames, left = MAX_NAMES): boolean {
   if (!test || left === 0) return false;
-  if (test.type === 'UnaryExpression' && test.operator === '!') return asksWhetherKnown(test.argument, names, left);
+  if (test.type === 'UnaryExpression' && test.operator === '!') return testsKnownStatus(test.argument, names, left);
   if (test.type === 'BinaryExpression') {
     if (test.operator === 'in') return true;
-    return isNothing(test.right) && asksWhetherKnown(test.left, names, left);
+    return isNothing(test.right) && testsKnownStatus(test.left, names, left);
   }
   if (test.type === 'CallExpression') return LOOKUPS.has(test.callee ? readKey(test.callee) : undefined);
   if (test.type === 'MemberExpression') return test.computed === true || /stat(?:us|e)$/i.test(readKey(test) ?? '');
@@ -196,5 +196,5 @@ function asksWhetherKnown(test: Syntax | null | undefined, names: FunctionNames,
   if (test.type !== 'Identifier' || name === undefined) return false;
   if (/stat(?:us|e)$/i.test(name)) return true;
   const [declared] = names.of(name).declared;
-  return !isFunction(declared?.init) && asksWhetherKnown(declared?.init, names, left - 1);
+  return !isFunction(declared?.init) && testsKnownStatus(declared?.init, names, left - 1);
 }

@@ -37,7 +37,7 @@ function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
   };
   const syntax = readPluginSyntax(program);
   if (manifest.protocols.some(({ name }) => name === 'proto_video') && !manifest.hasArtifacts) {
-    if (!givesAddress(syntax)) {
+    if (!returnsAddress(syntax)) {
       warn(
         '/protocols',
         'protocol.artifacts',
@@ -86,7 +86,7 @@ function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
 }
 
 /** Whether a task can have a result by its address alone, as far as the source shows. */
-const givesAddress = (syntax: PluginSyntax): boolean =>
+const returnsAddress = (syntax: PluginSyntax): boolean =>
   ['parseTaskResult', 'parseBatchResult'].some((hook) => {
     const fn = syntax.hooks.get(hook);
     return fn !== undefined && listResultMembers(syntax, fn).some(({ name }) => name === 'url' || name === 'remoteUrl');

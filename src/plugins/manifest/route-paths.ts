@@ -157,7 +157,7 @@ export const LATER_HOST_ROUTES = [
 ] as const;
 
 /** The gateway's later path that a pattern could match, if any. */
-export const laterReservedBy = (path: string): string | undefined => findRoute(LATER_HOST_ROUTES, path);
+export const findLaterHostRoute = (path: string): string | undefined => findRoute(LATER_HOST_ROUTES, path);
 
 const findRoute = (routes: readonly string[], path: string): string | undefined =>
   routes.find((route) => pathsIntersect(path, route) || pathsIntersect(path, `${route}/`));

@@ -1,7 +1,7 @@
 import { type AppError, sentence, toSentence } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { describeNeeds, findNeeds, makeFault, pointer } from '../manifest/faults.ts';
-import { laterReservedBy } from '../manifest/route-paths.ts';
+import { findLaterHostRoute } from '../manifest/route-paths.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { type CompiledPlugin, type Compiler, summarizeFaults } from '../worker/compile-plugin.ts';
@@ -49,7 +49,7 @@ export function refuseInNewVersions(compiled: CompiledPlugin, serving: Manifest 
 
 function findTakenPaths({ routes }: Manifest, kept: ReadonlySet<string>): PluginFault[] {
   return routes.flatMap(({ path }, index) => {
-    const taken = kept.has(path) ? undefined : laterReservedBy(path);
+    const taken = kept.has(path) ? undefined : findLaterHostRoute(path);
     if (taken === undefined) return [];
     return [
       makeFault(pointer('routes', index, 'path'), 'route.reserved', sentence('fault.route_reserved', { path: taken })),

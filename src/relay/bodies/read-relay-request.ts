@@ -164,14 +164,14 @@ function formValues(kind: RelayKind, { fields, files }: Multipart): JsonObject {
     const isFile = files.some(
       ({ field, filename }) => normalizeMemberName(field) === name && (name !== 'video' || filename === ''),
     );
-    if ((fields[name]?.length ?? 0) > 1 || isFile) throw notOnce(name);
+    if ((fields[name]?.length ?? 0) > 1 || isFile) throw mustComeOnce(name);
   }
   const text = files.find(({ field }) => namesDuration(kind, field) || findChoice(kind, field) !== undefined);
-  if (text) throw notOnce(text.field);
+  if (text) throw mustComeOnce(text.field);
   return Object.fromEntries(Object.entries(fields).map(([name, values]) => [name, formValue(name, values)]));
 }
 
-const notOnce = (param: string) =>
+const mustComeOnce = (param: string) =>
   relayErrors.relay_request_invalid({ message: `The form must have ${param} once, as a string.`, param });
 
 const namesVideoObject = (name: string): boolean => referencesObject('video', name);

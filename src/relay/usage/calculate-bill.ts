@@ -61,7 +61,7 @@ export function calculateBill(
   if (Object.keys(facts).length === 0 || (goesOn && !isFinal)) return { httpStatus, trouble: NO_USAGE };
   const trouble = refuseReport(deps, delivery, { usageReader, facts });
   if (trouble !== undefined) return { httpStatus, usage: facts, trouble };
-  if (how === 'ended') rememberThoughts(deps, delivery, { usageReader, facts });
+  if (how === 'ended') rememberThinkingModel(deps, delivery, { usageReader, facts });
   return { httpStatus, usage: facts };
 }
 
@@ -126,7 +126,7 @@ export const requestsReasoning = ({ values }: Pick<RelayIntent, 'values'>): bool
     return !switches.some((wish) => OFF.includes(wish));
   });
 
-function rememberThoughts(
+function rememberThinkingModel(
   { shared: { thinkingModels } }: RelayDeps,
   delivery: Delivery,
   { usageReader, facts: { output_tokens: reported = 0 } }: { usageReader: UsageReader; facts: UsageFacts },

@@ -29,7 +29,7 @@ export async function estimateReservation(
   const { reports, hasNoOutput } = ENDPOINTS[kind];
   const files = body.kind === 'multipart' ? body.files : [];
   const inputTokens = await estimateInputTokens(values, body.kind === 'json' ? body.extracted : undefined);
-  const count = mostMade({ kind, values });
+  const count = mostResultsWithSeries({ kind, values });
   const ofModel = settings.default_max_tokens;
   const limit = largestLimit({ kind, values }, isPositive(ofModel) ? ofModel : DEFAULT_MAX_TOKENS);
   const seconds = () => Math.max(1, soundSeconds ?? mostSeconds(files));
@@ -48,7 +48,7 @@ export async function estimateReservation(
 }
 
 /** The most results that a request may bring: a vendor of series makes one for each image. */
-const mostMade = (members: Pick<RelayIntent, 'kind' | 'values'>): number =>
+const mostResultsWithSeries = (members: Pick<RelayIntent, 'kind' | 'values'>): number =>
   mostResults(members) * mostOfSeries(members).images;
 
 /** Calls of the vendor's own tools that are reserved for when the request sets no maximum. */
@@ -110,7 +110,7 @@ export function plausibleMaxima({
   const { body } = request.client;
   const { seconds: reserved } = relay.billing.facts;
   const bySize = body.kind === 'multipart' ? mostSeconds(body.files) : 0;
-  const count = mostMade(intent);
+  const count = mostResultsWithSeries(intent);
   const namesCount = count > 1 || intent.facts.n !== undefined;
   const seconds = typeof reserved === 'number' ? Math.max(reserved, bySize) : Number.POSITIVE_INFINITY;
   return {

@@ -61,7 +61,7 @@ export async function copyResult(
   if (room <= 0) return err({ reason: sentence('results.storage_full'), inMs: FULL_PAUSE_MS });
   let content: Content;
   try {
-    content = await openWhole(deps, { task, key: result.artifactKey, signal });
+    content = await openForCopy(deps, { task, key: result.artifactKey, signal });
   } catch (error) {
     signal.throwIfAborted();
     return err(toFailure(error, result));
@@ -109,7 +109,7 @@ async function findRoom(
 }
 
 /** @throws tasks.artifact_* */
-async function openWhole(
+async function openForCopy(
   deps: ResultDeps,
   { task, key, signal }: { task: TaskRecord; key: string; signal: AbortSignal },
 ): Promise<Content> {

@@ -122,7 +122,7 @@ async function answer(
     'last-modified': new Date(keptAt * 1000).toUTCString(),
     ...(mimeType === '' ? {} : { 'content-type': mimeType }),
   };
-  if (isAnother(client.headers, { etag, keptAt })) return { status: 412, headers, body: null };
+  if (wantsOtherVersion(client.headers, { etag, keptAt })) return { status: 412, headers, body: null };
   if (isUnchanged(client.headers, { etag, keptAt })) return { status: 304, headers, body: null };
   const spans = mayUseRange(client.headers, { etag, keptAt }) ? readRanges(client.headers.range, bytes) : undefined;
   if (spans?.length === 0) {
@@ -143,7 +143,10 @@ async function answer(
 }
 
 /** Whether the client wants another version: If-Match compares strongly (RFC 9110, 13.1.1). */
-function isAnother(headers: Record<string, string>, { etag, keptAt }: { etag: string; keptAt: number }): boolean {
+function wantsOtherVersion(
+  headers: Record<string, string>,
+  { etag, keptAt }: { etag: string; keptAt: number },
+): boolean {
   const tags = headers['if-match']?.split(',').map((tag) => tag.trim());
   if (tags !== undefined) return !tags.includes('*') && !tags.includes(etag);
   const since = Date.parse(headers['if-unmodified-since'] ?? '');

@@ -188,7 +188,7 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
     async files(userId: number, { after, limit, order, purpose = 'batch' }: Page & { purpose?: string }) {
       const newest = purpose === 'batch' ? (await store.batches.files(userId)).filter(isThere) : [];
       const all = order === 'asc' ? newest.toReversed() : newest;
-      const rest = after === undefined ? all : listBehind(all, { after, order });
+      const rest = after === undefined ? all : listAfter(all, { after, order });
       if (!rest) throw taskErrors.page_not_found({ param: 'after' });
       const data = rest.slice(0, limit).map(fileObject);
       return {
@@ -248,7 +248,7 @@ const isId = (id: string): boolean => /^[\w-]{1,64}$/.test(id);
  * The files behind `after`; where it was deleted since, those of its time and later ones, or
  * earlier ones. Undefined: it never was the id of a file.
  */
-function listBehind<T extends Pick<BatchFile, 'fileId'>>(
+function listAfter<T extends Pick<BatchFile, 'fileId'>>(
   files: readonly T[],
   { after, order }: Pick<Page, 'order'> & { after: string },
 ): T[] | undefined {
@@ -256,8 +256,8 @@ function listBehind<T extends Pick<BatchFile, 'fileId'>>(
   if (at !== -1) return files.slice(at + 1);
   const time = fileIdTime(after);
   if (time === undefined) return undefined;
-  const isBehind = (other = ''): boolean => (order === 'asc' ? other >= time : other <= time);
-  return files.filter(({ fileId }) => isBehind(fileIdTime(fileId)));
+  const isAfter = (other = ''): boolean => (order === 'asc' ? other >= time : other <= time);
+  return files.filter(({ fileId }) => isAfter(fileIdTime(fileId)));
 }
 
 async function* oneText(text: string): AsyncGenerator<string> {

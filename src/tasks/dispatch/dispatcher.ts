@@ -88,7 +88,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   };
 
   /** Other nodes may have a slot for a task of this one. */
-  async function tellOthers(): Promise<void> {
+  async function notifyOthers(): Promise<void> {
     if (onlyNode) return;
     const now = clock.monotonicMs();
     if (now - toldMs < TELL_EVERY_MS) return;
@@ -326,7 +326,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       waitingCounts.onEntered(() => {
         hasWaiting = true;
         wake();
-        void detachFromRequest(tellOthers);
+        void detachFromRequest(notifyOthers);
       });
       leaves.push(
         capacity.onSlotsFreed(() => {

@@ -124,7 +124,7 @@ export function batchSpans({ send, count, clock, logger }: BatchDeps): SpanBatch
   const processor = new BatchSpanProcessor({
     exporter,
     exportTimeoutMillis: EXPORT_TIMEOUT_MS,
-    selfObsMeterProvider: tellFull((spans) => drop('dropped', spans)),
+    selfObsMeterProvider: reportFullQueue((spans) => drop('dropped', spans)),
   });
   return {
     processor,
@@ -141,7 +141,7 @@ export function batchSpans({ send, count, clock, logger }: BatchDeps): SpanBatch
 }
 
 /** The processor counts spans that found its queue full, and tells of them as a metric alone. */
-function tellFull(dropped: (spans: number) => void): MeterProvider {
+function reportFullQueue(dropped: (spans: number) => void): MeterProvider {
   const add = (spans: number, attributes?: Readonly<Record<string, unknown>>): void => {
     if (attributes?.['error.type'] === 'queue_full') dropped(spans);
   };

@@ -30,7 +30,11 @@ test('where too many wait already, the task is told of at once, and no wait is c
   const deps = createDeps(async () => {
     throw vendorErrors.rate_limit_exceeded({ retryAfterSeconds: 5 });
   });
-  const latest = await answerSubmitted(deps, scope, { submitted: submitted(), seconds: 5, tell: async (task) => task });
+  const latest = await answerSubmitted(deps, scope, {
+    submitted: submitted(),
+    seconds: 5,
+    toAnswer: async (task) => task,
+  });
   expect([latest.taskId, scope.set.headers]).toEqual(['task_1', {}]);
 });
 
@@ -38,19 +42,19 @@ test.each<[string, () => Error, [string, boolean | undefined]]>([
   ['an unexpected failure', () => new TypeError('boom'), ['tasks.submission_broken', false]],
   ['a failure that says nothing of it', () => taskErrors.vendor_timeout(), ['tasks.vendor_timeout', false]],
 ])('%s after the purchase advises no repeat', async (_name, fail, expected) => {
-  const tell = async () => {
+  const toAnswer = async () => {
     throw fail();
   };
   const deps = createDeps(async () => submitted());
-  const first = answerSubmitted(deps, createScope(), { submitted: submitted(), seconds: 0, tell });
+  const first = answerSubmitted(deps, createScope(), { submitted: submitted(), seconds: 0, toAnswer });
   expect(await advice(first)).toEqual(expected);
 });
 
 test('a repeat with its Idempotency-Key may be repeated again', async () => {
-  const tell = async () => {
+  const toAnswer = async () => {
     throw taskErrors.vendor_timeout();
   };
   const deps = createDeps(async () => submitted(true));
-  const again = answerSubmitted(deps, createScope(), { submitted: submitted(true), seconds: 0, tell });
+  const again = answerSubmitted(deps, createScope(), { submitted: submitted(true), seconds: 0, toAnswer });
   expect(await advice(again)).toEqual(['tasks.vendor_timeout', undefined]);
 });

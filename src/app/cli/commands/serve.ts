@@ -2,7 +2,7 @@ import { AppError, OperatorError, systemClock } from '../../../kernel/index.ts';
 import { readEnvironment } from '../../config/config.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { findRunning, type RunningGateway } from '../../desktop/find-running.ts';
-import { browserCommand, openBrowser, processSurroundings } from '../../desktop/open-browser.ts';
+import { browserCommand, openBrowser, readPlatform } from '../../desktop/open-browser.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { runGateway } from '../run-gateway.ts';
@@ -21,9 +21,8 @@ const RETRY_MS = 100;
  */
 export async function start(input: CommandInput): Promise<ExitCode> {
   const settings = readSettings(input, { staysRoot: true });
-  const surroundings = processSurroundings(readEnvironment());
-  const commandFor = (link: string) =>
-    input.values['no-open'] === true ? undefined : browserCommand(link, surroundings);
+  const platform = readPlatform(readEnvironment());
+  const commandFor = (link: string) => (input.values['no-open'] === true ? undefined : browserCommand(link, platform));
   const open = (link: string) => {
     const command = commandFor(link);
     if (command) openBrowser(command);
@@ -72,7 +71,7 @@ export async function openPanel(input: CommandInput): Promise<ExitCode> {
     throw new OperatorError(`no gateway is running ${place}: start one with "taskgate serve"`);
   }
   const command =
-    input.values.print === true ? undefined : browserCommand(running.link, processSurroundings(readEnvironment()));
+    input.values.print === true ? undefined : browserCommand(running.link, readPlatform(readEnvironment()));
   const opened = command !== undefined && openBrowser(command);
   answer(input, { ok: true, address: running.address, link: running.link, opened }, running.link);
   return EXIT.ok;

@@ -40,7 +40,7 @@ export function playgroundRoutes(
 ) {
   const { readDetail } = createTaskReader({ tasks, results, surfaces, channels });
   /** The task is bought: no failure to describe it may make the client order again. */
-  const tellOrdered = (panel: PanelPrincipal, { taskId, replayed }: { taskId: string; replayed: boolean }) =>
+  const answerOrdered = (panel: PanelPrincipal, { taskId, replayed }: { taskId: string; replayed: boolean }) =>
     forbidUnsafeRetry(async (state) => {
       state.vendorMayHaveJob = !replayed;
       return ok(await readDetail(panel, taskId));
@@ -84,7 +84,7 @@ export function playgroundRoutes(
           const detail = { ...describeAudited(panel, task), quota: task.quota };
           await audit({ panel, origin }, { action: 'task.submit', target: `task:${task.taskId}`, detail });
         }
-        return tellOrdered(panel, task);
+        return answerOrdered(panel, task);
       },
       {
         user: true,
@@ -145,7 +145,7 @@ export function playgroundRoutes(
           const detail = { ...describeAudited(panel, task), quota: task.quota, from };
           await audit({ panel, origin }, { action: 'task.retry', target: `task:${task.taskId}`, detail });
         }
-        return tellOrdered(panel, task);
+        return answerOrdered(panel, task);
       },
       {
         user: true,

@@ -60,8 +60,8 @@ function Answer({ file }: { file: CaseFile }) {
     };
   }, [i18n, language]);
   const isOfChannel = file.kind === 'channel';
-  const say = i18n.getFixedT(loaded) as TFunction;
-  const lines = file.answer.map((said) => translateOrQuote(said, say));
+  const translate = i18n.getFixedT(loaded) as TFunction;
+  const lines = file.answer.map((said) => translateOrQuote(said, translate));
   const copy = async (): Promise<void> =>
     notifySuccess(t((await copyText(lines.join('\n'))) ? 'app.copied' : 'app.copyFailed'));
   return (

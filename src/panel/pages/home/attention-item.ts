@@ -131,7 +131,7 @@ const ownActions: Readonly<Record<string, TextKey>> = {
 };
 
 /** Items whose remedy says no more than the button that leads to it. */
-export const isSaidByButton = ({ code }: Item): boolean =>
+export const isRemedyOnButton = ({ code }: Item): boolean =>
   code === 'channel_degraded' || code === 'address_missing' || code === 'backup_off';
 
 /** What the button that leads to the item's page says. */

@@ -7,7 +7,7 @@ import { useRole } from '../../session/roles.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
-import { actionText, attentionWords, isSaidByButton, targetPage } from './attention-item.ts';
+import { actionText, attentionWords, isRemedyOnButton, targetPage } from './attention-item.ts';
 import classes from './attention-list.module.css';
 
 const refreshMs = 60_000;
@@ -46,7 +46,7 @@ function Item({ item, role }: { item: AttentionItem; role: number }) {
           {item.severity === 'error' && <span className={classes.severity}>{t('home.attention.error')}</span>}
         </h3>
         {facts !== '' && <p>{facts}</p>}
-        {remedy !== null && !(isLinked && isSaidByButton(item)) && <p className={classes.remedy}>{t(remedy)}</p>}
+        {remedy !== null && !(isLinked && isRemedyOnButton(item)) && <p className={classes.remedy}>{t(remedy)}</p>}
         {variable !== null && <p className={classes.remedy}>{t('home.attention.variable', { name: variable })}</p>}
       </div>
       {isLinked && (

@@ -19,7 +19,7 @@ import type { UsageOfModel } from './home-figures.tsx';
 const shown = 5;
 
 /** Fewer failures of one's own say nothing about a model. */
-const leastOwnFailures = 3;
+const minOwnFailures = 3;
 
 type Failing = {
   key: string;
@@ -67,7 +67,7 @@ export function Failures({ figures, all, days, only, isNarrow }: FailuresProps) 
       ...{ key: String(id), name: name ?? t('tasks.channelNumber', { id }), to: `/channels/${id}` },
       ...{ tasks: { channel: id }, succeeded, failed },
     }));
-  const least = all ? 1 : leastOwnFailures;
+  const least = all ? 1 : minOwnFailures;
   if (models.reduce((sum, { failed }) => sum + failed, 0) < least) return null;
   const isByChannel = by === 'channel' && channels.length > 0;
   return (

@@ -265,7 +265,7 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
   const page = `/marketplace/${encodeURIComponent(source)}/${encodeURIComponent(key)}`;
   const refused = versions.filter(({ taken }) => taken === false);
   const needs = refused.flatMap((version) => version.needs);
-  const says = localise(description, i18n.language);
+  const summary = localise(description, i18n.language);
   const shown = models.slice(0, models.length > mostModels + 1 ? mostModels : undefined);
   const rest = models.length - shown.length;
   return (
@@ -279,8 +279,8 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
           </Text>
           <MarketState state={state} version={offered ?? latest} />
         </div>
-        <Text size="sm" lineClamp={2} lh={1.5} {...(says === '' ? { c: 'dimmed' } : {})}>
-          {says || t('market.noDescription')}
+        <Text size="sm" lineClamp={2} lh={1.5} {...(summary === '' ? { c: 'dimmed' } : {})}>
+          {summary || t('market.noDescription')}
         </Text>
         {shown.length > 0 && (
           <ul className={classes.models} aria-label={t('plugins.models')}>

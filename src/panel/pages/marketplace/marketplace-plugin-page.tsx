@@ -242,7 +242,7 @@ const differenceTexts: Readonly<Record<string, readonly [other: TextKey, none: T
 function Differences({ text: { differences, difference_sentences: sentences } }: { text: MarketplaceSourceText }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const say = (list: readonly string[]): string => format.list(list) || t('market.differs.none');
+  const joinList = (list: readonly string[]): string => format.list(list) || t('market.differs.none');
   return (
     <Alert
       color="yellow"
@@ -261,8 +261,8 @@ function Differences({ text: { differences, difference_sentences: sentences } }:
                 <RuleText said={{ ...sentences?.[at], message: difference }} />
               ) : (
                 t(keys[listed.length === 0 ? 1 : 0] as 'market.differs.hosts', {
-                  listed: say(listed.map(readHost)),
-                  actual: say(actual),
+                  listed: joinList(listed.map(readHost)),
+                  actual: joinList(actual),
                 })
               )}
             </List.Item>

@@ -145,15 +145,16 @@ const toGroups = (groups: ReadonlyMap<string, Operation[]>, prefix: string): Gro
       ...{ name, operations: inOrder(operations) },
     }));
 
-/** Sorts by what is done with a thing, as `toStep` does; things keep the document's order. */
+/** Sorts by `toStep` within each collection; collections keep the document's order. */
 function inOrder(operations: readonly Operation[]): Operation[] {
-  const things = [...new Set(operations.map(readThing))];
-  const rank = (operation: Operation): number => things.indexOf(readThing(operation)) * 10 + toStep(operation);
+  const collections = [...new Set(operations.map(readCollection))];
+  const rank = (operation: Operation): number =>
+    collections.indexOf(readCollection(operation)) * 10 + toStep(operation);
   return operations.toSorted((a, b) => rank(a) - rank(b));
 }
 
 /** The path before the id: `/v1/batches` of `/v1/batches/{batch_id}/cancel`. */
-const readThing = ({ path }: Operation): string => path.split('/{')[0] ?? path;
+const readCollection = ({ path }: Operation): string => path.split('/{')[0] ?? path;
 
 /** The order: create, list, read, change, act on it, read its parts, delete them, delete it. */
 function toStep({ method, path }: Operation): number {

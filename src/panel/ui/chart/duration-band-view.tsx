@@ -10,7 +10,7 @@ const fewPoints = 60;
 export function DurationBandView({ points, names, format, height, width, axis }: DurationBandProps & ViewSize) {
   const labels = points.map(({ at }) => at);
   const known = points.filter(({ median }) => median !== null).length;
-  const say = (value: number | readonly number[]): string =>
+  const formatValue = (value: number | readonly number[]): string =>
     typeof value === 'number' ? format(value) : value.map(format).join(' – ');
   return (
     <CompositeChart
@@ -27,7 +27,7 @@ export function DurationBandView({ points, names, format, height, width, axis }:
       ]}
       withLegend
       legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
-      valueFormatter={(value) => say(value as number | readonly number[])}
+      valueFormatter={(value) => formatValue(value as number | readonly number[])}
       curveType="linear"
       connectNulls={false}
       withDots={known <= fewPoints}

@@ -42,7 +42,7 @@ export function FormDialog({ isOpen, onClose, title, size, children }: FormDialo
 /** The padding of a dialog's body. */
 const PADDING = 'var(--mb-padding, var(--mantine-spacing-md))';
 /** While the form scrolls, on a phone too. The line says that it goes on below. */
-const alwaysInSight = {
+const stickyFooter = {
   position: 'sticky',
   zIndex: 1,
   bottom: 0,
@@ -68,7 +68,7 @@ export function FormDialogButtons({ action, isPending, isDisabled = false }: For
     return () => setPending(false);
   }, [isPending, setPending]);
   return (
-    <Group justify="flex-end" gap="sm" style={alwaysInSight}>
+    <Group justify="flex-end" gap="sm" style={stickyFooter}>
       <Button variant="default" disabled={isPending} onClick={close}>
         {t('app.cancel')}
       </Button>

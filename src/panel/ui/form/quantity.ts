@@ -72,9 +72,9 @@ type Range = { low: number; high: number; language: string };
 
 /** What is said of a number out of its range, with the bounds as its field shows numbers. */
 export function describeRange(t: TFunction, unit: QuantityUnit | undefined, { low, high, language }: Range): string {
-  const say = (bound: number): string =>
+  const formatBound = (bound: number): string =>
     unit === undefined ? groupThousands(String(bound), language) : formatQuantity(unit, bound, language);
-  return t(unit === undefined ? 'number.between' : 'number.range', { low: say(low), high: say(high) });
+  return t(unit === undefined ? 'number.between' : 'number.range', { low: formatBound(low), high: formatBound(high) });
 }
 
 /** What a ratio of the list price means. */

@@ -99,7 +99,16 @@ export function createLedgerStore(context: Context): LedgerStore {
   const grant: LedgerStore['grant'] = async ({ walletId, key, amount, note = '', ...detail }) => {
     requireInteger(amount, true);
     const row = {
-      ...{ ...ofNobody, walletId, apiKeyId: null, taskId: null, attempt: 0, amount, grantKey: key, ...detail },
+      ...{
+        ...withoutAdministrator,
+        walletId,
+        apiKeyId: null,
+        taskId: null,
+        attempt: 0,
+        amount,
+        grantKey: key,
+        ...detail,
+      },
       ...encodeNote(note),
     };
     if ((await line().execute(row)).length === 0) return false;
@@ -171,7 +180,14 @@ export function createLedgerStore(context: Context): LedgerStore {
 }
 
 /** A line that no administrator asked for. */
-const ofNobody = { note: '', noteSentence: null, reason: '', actorId: null, aboutTaskId: null, request: '' };
+const withoutAdministrator = {
+  note: '',
+  noteSentence: null,
+  reason: '',
+  actorId: null,
+  aboutTaskId: null,
+  request: '',
+};
 
 /** People note their own words, the gateway a sentence. */
 const encodeNote = (note: string | Sentence) =>
