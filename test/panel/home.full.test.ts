@@ -160,7 +160,7 @@ describe('a gateway with tasks', () => {
     await page.getByText('Everyone', { exact: true }).click();
     await failing.getByRole('link', { name: 'demo-video' }).waitFor();
     // Beside the spenders there is room for a line below each name; below them for columns.
-    // Reasons are read once the table is looked at, which charts above may push down meanwhile.
+    // Reasons are read once the table is looked at, which charts above may push down until then.
     await until('the reason is read', async () => {
       await failing.scrollIntoViewIfNeeded();
       return failing.getByText('The video could not be generated.').isVisible();
