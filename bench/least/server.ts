@@ -41,6 +41,14 @@ const rotate = database.query(
 );
 const readOwner = database.query('select user_id from keys where hash = ?');
 const readTask = database.query('select id, task_id, properties, data from tasks where task_id = ? and user_id = ?');
+const countTasks = database.query(
+  'select count(*) as total from (select 1 from listed where user_id = ? and hidden_at = 0 limit 1001)',
+);
+const readPage = database.query(
+  `select l.*, u.name as username, k.quota as key_name, c.name as channel_name from listed l
+   left join users u on u.id = l.user_id left join keys k on k.rowid = l.key_id left join users c on c.id = l.channel_id
+   where l.user_id = ? and l.hidden_at = 0 order by l.id desc limit 20`,
+);
 const insertTask = database.query('insert into tasks (task_id, user_id, properties, data) values (?, ?, ?, null)');
 const insertDue = database.query(
   "insert into due (id, status, vendor_id, next_poll_at, digest) values (last_insert_rowid(), 'NOT_START', '', 0, '') returning id",
@@ -93,6 +101,12 @@ const app = new Elysia()
   .get('/session', (asked) => {
     const { sid, uv } = verify(bearer(asked));
     return { success: true, data: { ...(readAccount.get(sid, uv) as object), padding } };
+  })
+  .get('/list', (asked) => {
+    const { sid, uv } = verify(bearer(asked));
+    const { id } = readAccount.get(sid, uv) as { id: number };
+    const { total } = countTasks.get(id) as { total: number };
+    return { success: true, data: { page: 1, page_size: 20, total, has_more: total > 1000, items: readPage.all(id) } };
   })
   .post('/refresh', async ({ headers, set }) => {
     const cookie = (headers.cookie ?? '').slice('refresh='.length);

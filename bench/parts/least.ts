@@ -13,6 +13,7 @@ import { cpuSeconds, readMemory, threadSeconds } from '../read-processes.ts';
 import { formatChat, OPEN_STREAMS } from './alone.ts';
 import { ENDED_TASKS } from './ended-tasks.ts';
 import { benchHookInProcess } from './hooks.ts';
+import { LISTS_CONNECTIONS } from './lists.ts';
 import { CROWDED_INTERVAL_SECONDS } from './polls.ts';
 import { describeReads, PAUSING_READERS } from './queue.ts';
 import { timeFirstByte } from './relay.ts';
@@ -75,6 +76,10 @@ async function benchServer({ seconds }: Run, synchronous: 'FULL' | 'NORMAL'): Pr
         take: ({ head }, client) => {
           cookies[client] = /refresh=[^;\r]+/.exec(head)?.[0] ?? '';
         },
+      })),
+      ...(await measureRequests({
+        ...{ ...load, connections: LISTS_CONNECTIONS, next: get('/list', token) },
+        what: 'least: first page of a thousand tasks',
       })),
       ...(await measureRequests({ ...load, what: 'least: read by key', next: get('/tasks/task-1', KEY) })),
       ...submissions,

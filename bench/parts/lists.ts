@@ -7,7 +7,7 @@ import { startBuild } from '../stage.ts';
 import { prepareTasks } from './large-database.ts';
 import { NO_LIMITS } from './requests.ts';
 
-const CONNECTIONS = 8;
+export const LISTS_CONNECTIONS = 8;
 const FEW_TASKS = 1000;
 /** The rows that grow with each task: of all tasks, of those with a status, of what they cost. */
 const LISTS = {
@@ -28,7 +28,7 @@ export async function benchLists({ build, seconds, tasks }: Run): Promise<Figure
       const { token } = await signIn(gateway.url);
       for (const [what, path] of Object.entries(LISTS)) {
         const text = formatRequest('GET', path, { headers: { authorization: `Bearer ${token}` } });
-        const load = { gateway, seconds, connections: CONNECTIONS, warmUpRequests: 50, next: () => text };
+        const load = { gateway, seconds, connections: LISTS_CONNECTIONS, warmUpRequests: 50, next: () => text };
         figures.push(...(await measureRequests({ what: `${what} of ${size.toLocaleString('en')}`, ...load })));
       }
     } finally {
