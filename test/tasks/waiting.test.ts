@@ -205,7 +205,7 @@ describeEachStore(
       withEngine(opened(), {}, async (engine, store) => {
         setSlots(engine, 'model == "demo-video-pro" ? 3 : 1');
         await engine.billing.prices.save({ pluginKey: '*', model: 'demo-video-pro', expression: '0.01' });
-        await engine.addChannel({ models: ['demo-video', 'demo-video-pro'], limits: { maxRunning: 4 } });
+        const id = await engine.addChannel({ models: ['demo-video', 'demo-video-pro'], limits: { maxRunning: 4 } });
         const [limited, other] = [await addCaller(store, BALANCE, { maxRunning: 1 }), await addCaller(store)];
         const send = (caller: typeof other, model: string) =>
           engine.surfaces.submitGeneric(caller, {
@@ -217,6 +217,8 @@ describeEachStore(
         expect(large.map(({ phase }) => phase)).toEqual(['waiting', 'waiting']);
         engine.finishJobs();
         await until('the first one is sent', async () => (await engine.vendorCounts()).creates === 3);
+        const scope = engine.capacity.scope(engine.channels.onlyAccount({ id }), 'demo-video');
+        await until('the smaller job before has ended', async () => engine.capacity.freeSlots(scope) === 1);
         expect((await send(other, 'demo-video')).phase).toBe('sending');
         for (const { taskId } of large) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
       }));
