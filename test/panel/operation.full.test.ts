@@ -55,6 +55,7 @@ describe('the audit log', () => {
   test('is filtered by user, event, time and object, with the filters in the URL', async () => {
     const page = await visit('/audit');
     await page.getByRole('combobox', { name: 'Event' }).click();
+    expect(await page.getByRole('listbox').evaluate((list: HTMLElement) => list.offsetWidth)).toBeGreaterThan(280);
     await page.getByRole('option', { name: 'Created a channel', exact: true }).click();
     await waitForRows(page, 1);
     await page.getByRole('combobox', { name: 'Event' }).click();

@@ -101,21 +101,23 @@ function AuditFilters({ filters }: { filters: Filters<FilterName> }) {
   const search = useDebouncedFilter(filters.values.user, (text) => filters.set('user', text));
   return (
     <FilterBar search={<SearchField label={t('audit.user')} placeholder={t('audit.userHelp')} {...search} />}>
-      <Select
-        className={classes.event ?? ''}
-        label={t('audit.event')}
-        placeholder={t('audit.anyEvent')}
-        searchable
-        clearable
-        comboboxProps={{ withinPortal: false, width: 300, position: 'bottom-start' }}
-        // The list itself scrolls, which the keys of the field move through.
-        withScrollArea={false}
-        styles={{ options: { maxHeight: 420, overflowY: 'auto' } }}
-        nothingFoundMessage={t('palette.nothing')}
-        data={events}
-        value={filters.values.action || null}
-        onChange={(value) => filters.set('action', value ?? '')}
-      />
+      {/* The bar limits what is in it: the list is wider than the field. */}
+      <div className={classes.event}>
+        <Select
+          label={t('audit.event')}
+          placeholder={t('audit.anyEvent')}
+          searchable
+          clearable
+          comboboxProps={{ withinPortal: false, width: 300, position: 'bottom-start' }}
+          // The list itself scrolls, which the keys of the field move through.
+          withScrollArea={false}
+          styles={{ options: { maxHeight: 420, overflowY: 'auto' } }}
+          nothingFoundMessage={t('palette.nothing')}
+          data={events}
+          value={filters.values.action || null}
+          onChange={(value) => filters.set('action', value ?? '')}
+        />
+      </div>
       <Select
         label={t('rows.range')}
         allowDeselect={false}
