@@ -1,4 +1,5 @@
 import { Group, NativeSelect, Pagination, Text } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { useTranslation } from 'react-i18next';
 import { useFormat } from '../display/use-format.ts';
 
@@ -15,6 +16,7 @@ type PagesProps = { data: PageOf; onPage(page: number): void; onPageSize?(size: 
 export function Pages({ data, onPage, onPageSize }: PagesProps) {
   const { t } = useTranslation();
   const format = useFormat();
+  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
   const pages = countPages(data);
   const hasSizes = onPageSize !== undefined && data.total > Math.min(...pageSizes);
   // All rows are in sight.
@@ -45,6 +47,8 @@ export function Pages({ data, onPage, onPageSize }: PagesProps) {
         <Pagination
           size="sm"
           total={pages}
+          // All in one row.
+          siblings={isPhone ? 0 : 1}
           value={data.page}
           onChange={onPage}
           getControlProps={(control) => ({ 'aria-label': t(`table.${control}`) })}
