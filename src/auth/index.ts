@@ -5,8 +5,9 @@
  * cookies, header names and statuses (the HTTP room's), the environment, tasks, money beyond the
  * grants of new accounts and administrators' quota changes.
  *
- * - `sessions/`, `tokens/`: sessions, their refresh, what is signed or hashed for them. Their cache
- *   and its tombstones: `store/redis/session-cache.ts`.
+ * - `sessions/`, `tokens/`: sessions, their refresh, what is signed or hashed for them; the flows
+ *   that lead from a first step to a second (`tokens/flows.ts`). The cache of sessions and its
+ *   tombstones: `store/redis/session-cache.ts`.
  * - `passwords/`, `passkeys/`, `oauth/`, `messengers/`: ways to sign in.
  * - `two-factor/`, `proofs/`: second factors, and proofs before what cannot be undone.
  * - `registration/`: new accounts and the first set-up.

@@ -15,7 +15,9 @@
  *   limit are parked: `release-parked.ts` lets them go.
  * - `polling/`: what running tasks have come to.
  * - `state/`: every transition: `open-tasks.ts` decides which tasks begin, `finish-task.ts` ends
- *   them; `batch-money-writes.ts` lets those of one moment share a transaction.
+ *   them; `batch-money-writes.ts` lets those of one moment share a transaction. What clients and
+ *   presenters see of a task, with public ids alone: `describe-task.ts`; the debug lines of
+ *   `DEBUG`: `trace-event.ts`.
  * - `observation/`: clients that wait for a task or stream it.
  * - `shared-features.ts`: what every living node knows; during a rolling upgrade nothing else is
  *   used.
