@@ -163,13 +163,14 @@ const describeForAdmin = (task: ListedTask) => ({
   channel_name: task.channelName,
 });
 
-/** Members that are missing: users do not see them, or the task has neither. */
-export type DescribedTask = ReturnType<typeof describeForUser> &
-  Partial<ReturnType<typeof describeForAdmin>> & {
-    poster?: Preview;
-    queue?: QueuePosition & { channels: { id: number; name: string }[] };
-  };
+type Described = ReturnType<typeof describeForUser> & Partial<ReturnType<typeof describeForAdmin>>;
+
+/** A task of a list: `poster` where it has a preview, `queue` while it waits. */
+export type DescribedTask = Described & {
+  poster?: Preview;
+  queue?: QueuePosition & { channels: { id: number; name: string }[] };
+};
 
 /** With the names of what it belongs to; null where that is gone. */
-export const describeListedTask = (task: ListedTask, forAdmin: boolean): DescribedTask =>
+export const describeListedTask = (task: ListedTask, forAdmin: boolean): Described =>
   forAdmin ? describeForAdmin(task) : describeForUser(task);
