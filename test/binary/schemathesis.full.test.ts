@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
 import { type Gateway, setUp, startGateway, startVendor } from '../support/gateway.ts';
 import { providePythonPackage } from '../support/python-package.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+
+// It makes tens of thousands of requests, one after the other.
+setDefaultTimeout(1_800_000);
 
 const python = await providePythonPackage('schemathesis==4.32.5');
 if (typeof python !== 'function') console.warn(`SKIPPED, the requests of schemathesis: ${python.missing}`);
