@@ -143,7 +143,7 @@ describe('on SQLite', () => {
     await until('the notice is sent again', () => readFinished(receiver, id).length > 1);
     const [first, second] = readFinished(receiver, id);
     expect(second?.id).toBe(first?.id ?? '');
-    // Artifacts are listed anew for each attempt, and left out where that takes long.
+    // Artifacts are listed again for each attempt, and left out where that takes long.
     expect(second?.payload.data).toEqual(first?.payload.data);
     await until('the attempt is stored', async () => {
       const { items } = await admin.call<{ items: { status: string; attempts: number }[] }>(
