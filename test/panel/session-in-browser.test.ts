@@ -277,7 +277,8 @@ describe('several tabs', () => {
     await page.reload();
     await accountMenu(page).waitFor();
     await signOut(page);
-    await heading(page, 'Sign in').waitFor();
+    // The reference needs no session.
+    await page.getByRole('link', { name: 'Sign in' }).waitFor();
     await page.goto(at);
     await heading(page, 'Sign in').waitFor();
   });
