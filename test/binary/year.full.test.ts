@@ -133,7 +133,7 @@ test('the way to a vendor is told step by step', () => {
   const [trace] = incident('A vendor is down');
   const { code, out } = run(trace as never, { CHANNEL: String(channel) });
   expect(code).toBe(0);
-  expect(out).toContain('The vendor answered');
+  expect(out).toContain('The vendor responded');
 });
 
 test('a vendor that bills twice, and a job that nobody here knows, are named', async () => {

@@ -200,7 +200,7 @@ describe('API keys', () => {
       await route.abort();
     });
     await button(page, 'Rotate key').click();
-    await page.getByRole('radio', { name: 'The one before' }).check();
+    await page.getByRole('radio', { name: /^The previous key/ }).check();
     await page.getByText('Choose this if you never received it.').waitFor();
     await button(page, 'Rotate key').click();
     await heading(page, '“Lost” was rotated').waitFor();

@@ -75,7 +75,7 @@ describe('plugins', () => {
       const pictures = [...document.querySelectorAll<HTMLImageElement>('td img, th img')];
       return pictures.length >= 9 && pictures.every(({ complete, naturalWidth }) => complete && naturalWidth > 0);
     });
-    await page.getByRole('radiogroup', { name: 'What it makes' }).getByText('Audio', { exact: true }).click();
+    await page.getByRole('radiogroup', { name: 'Output type' }).getByText('Audio', { exact: true }).click();
     await row.waitFor({ state: 'detached' });
     await page.getByRole('row', { name: /ElevenLabs/ }).waitFor();
   });
