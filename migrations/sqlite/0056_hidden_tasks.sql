@@ -1,7 +1,7 @@
--- A count of the tasks that a user sees takes those that they hid from all: they are few.
+-- To count the tasks that a user sees, count all and subtract the few that they hid.
 create index task_list_hidden on task_list (user_id, id, hidden_at) where hidden_at > 0;
--- SQLite writes an index again whose columns a statement names, even where their values stay. What changes
--- with the state of a task is in no index, and has a trigger of its own.
+-- SQLite rewrites an index when a statement names one of its columns, even if no value changes. So the
+-- columns that change with the state of a task, which no index has, get a trigger of their own.
 drop trigger task_list_update;
 create trigger task_list_update after update of channel_id, api_key_id, status, fail_reason, quota, finish_time on tasks
 when new.status <> old.status or new.quota <> old.quota or new.channel_id <> old.channel_id

@@ -144,7 +144,7 @@ describe('on SQLite', () => {
     const [first, second] = readFinished(receiver, id);
     expect(second?.id).toBe(first?.id ?? '');
     // Artifacts are listed again for each attempt, and left out where that takes long.
-    expect(second?.payload.data).toEqual(first?.payload.data);
+    expect({ ...second?.payload, artifacts: null }).toEqual({ ...first?.payload, artifacts: null });
     await until('the attempt is stored', async () => {
       const { items } = await admin.call<{ items: { status: string; attempts: number }[] }>(
         'GET',

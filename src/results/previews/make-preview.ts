@@ -12,7 +12,7 @@ import { MAX_PREVIEW_BYTES, type StillImage } from './images/still-image.ts';
 
 const RETRY_MS = 20_000;
 
-/** Nobody is shown why there is no preview: the words are for a look into the database. */
+/** Nobody is shown why there is no preview: the words are for those who look into the database. */
 const never = (words: string): CopyFailure => ({ reason: quoted(words), inMs: null });
 const later = (reason?: Sentence): CopyFailure => ({ ...(reason && { reason }), inMs: RETRY_MS });
 

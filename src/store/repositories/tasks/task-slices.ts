@@ -60,7 +60,7 @@ export function createTaskSlicer({ db, dialect, tables: { taskList } }: Context)
   const inTurn: TaskSlicer['inTurn'] = ({ userId, size }, work) =>
     dialect === 'sqlite' && size > SHORT ? turns()(userId === undefined ? 'all' : String(userId), work) : work();
 
-  /** Finds the task that so many others precede, by a walk over entries of an index. */
+  /** Finds the task that `before` others precede, by walking over the entries of an index. */
   const prepareNth = (order: Order) =>
     lazyByShape((bounds: Sought) =>
       db
