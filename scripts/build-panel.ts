@@ -238,8 +238,9 @@ function storeAsset(folder: string, { name, content, contentType }: Asset): Entr
   const brotli = brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
   const isSmaller = brotli.byteLength < content.byteLength * 0.95;
   const stored = isSmaller ? { brotli: store('br.bin', brotli) } : { file: store('bin', content) };
-  const etag = `"${createHash('sha256').update(content).digest('hex').slice(0, 32)}"`;
-  return { path: `/${name}`, contentType, immutable: name.startsWith('assets/'), etag, stored };
+  const file = { path: `/${name}`, contentType, stored };
+  if (name.startsWith('assets/')) return file;
+  return { ...file, etag: `"${createHash('sha256').update(content).digest('hex').slice(0, 32)}"` };
 }
 
 function writeManifest(html: string, entries: readonly Entry[]): void {
@@ -255,13 +256,12 @@ function renderManifest(html: string, entries: readonly Entry[]): string {
     imports.push(`import ${name} from './${path.slice(output.length + 1)}' with { type: 'file' };`);
     return name;
   };
-  const files = entries.map(({ path, contentType, immutable, etag, stored }) => {
+  const files = entries.map(({ path, contentType, etag, stored }) => {
     const fields = [
       `path: ${JSON.stringify(path)}`,
       ...Object.entries(stored).map(([name, path]) => `${name}: ${embed(path)}`),
       `contentType: ${JSON.stringify(contentType)}`,
-      `immutable: ${immutable}`,
-      `etag: ${JSON.stringify(etag)}`,
+      ...(etag === undefined ? [] : [`etag: ${JSON.stringify(etag)}`]),
     ];
     return `    { ${fields.join(', ')} },`;
   });

@@ -21,10 +21,11 @@ export type PanelFile = {
   readonly brotli?: string;
   /** Includes the charset of text files. */
   readonly contentType: string;
-  /** The name contains a hash of the content, so browsers cache the file for a year. */
-  readonly immutable: boolean;
-  /** Quoted and strong, without the suffix of an encoding: `"4f2a91c0…"`. */
-  readonly etag: string;
+  /**
+   * Quoted and strong, without the suffix of an encoding: `"4f2a91c0…"`. Absent where the name
+   * contains a hash of the content: browsers keep such a file for a year and never ask again.
+   */
+  readonly etag?: string;
 };
 
 export type PanelManifest = {

@@ -80,14 +80,17 @@ type Gzipped = Map<string, Promise<Uint8Array<ArrayBuffer>>>;
 
 async function serveFile(request: Request, file: PanelFile, gzipped: Gzipped): Promise<Response> {
   const encoding = file.brotli === undefined ? undefined : chooseEncoding(request, ['br', 'gzip']);
-  const etag = encoding === undefined ? file.etag : file.etag.replace(/"$/, `-${encoding}"`);
   const headers = new Headers({
     'content-type': file.contentType,
-    'cache-control': file.immutable ? CACHE_FOR_A_YEAR : 'no-cache',
-    etag,
+    'cache-control': file.etag === undefined ? CACHE_FOR_A_YEAR : 'no-cache',
     vary: 'accept-encoding',
   });
-  if (matchesEntityTag(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers });
+  if (file.etag !== undefined) {
+    const etag = encoding === undefined ? file.etag : file.etag.replace(/"$/, `-${encoding}"`);
+    headers.set('etag', etag);
+    if (matchesEntityTag(request.headers.get('if-none-match'), etag))
+      return new Response(null, { status: 304, headers });
+  }
   if (encoding !== undefined) headers.set('content-encoding', encoding);
   return new Response(request.method === 'HEAD' ? null : await openFile(file, encoding, gzipped), { headers });
 }

@@ -14,7 +14,6 @@ import {
   adminDetailPages,
   adminPages,
   figurePages,
-  marketplacePages,
   modelPages,
   referencePages,
   settingsPages,
@@ -47,10 +46,18 @@ const { KeysPage, NewKeyPage, KeyPage, RotateKeyPage, ProfilePage, Notifications
   lazyPages(accountPages);
 const { UsagePage, ChannelPage, UserPage, SystemPage, CasePage, SharedCasePage } = lazyPages(figurePages);
 const { ChannelsPage, PluginsPage, PricesPage, UsersPage, AuditPage } = lazyPages(adminPages);
-const { NewChannelPage, PluginPage, DiffPage, ActivatePage, MovePage, PriceSheetPage, PluginPricesPage } =
-  lazyPages(adminDetailPages);
+const {
+  NewChannelPage,
+  PluginPage,
+  DiffPage,
+  ActivatePage,
+  MovePage,
+  PriceSheetPage,
+  PluginPricesPage,
+  MarketplacePage,
+  MarketplacePluginPage,
+} = lazyPages(adminDetailPages);
 const { SettingsPage, ProvidersPage, ProviderPage } = lazyPages(settingsPages);
-const { MarketplacePage, MarketplacePluginPage } = lazyPages(marketplacePages);
 
 type Loads = Readonly<Record<string, () => Promise<object>>>;
 type Pages<Group extends Loads> = {
@@ -99,7 +106,7 @@ function FrameWithPreload() {
     const preload = (): void => {
       const groups: Loads[] = [signedInPages, modelPages, accountPages, figurePages];
       if (role >= roles.admin) groups.push(adminPages, adminDetailPages);
-      if (role >= roles.root) groups.push(settingsPages, marketplacePages);
+      if (role >= roles.root) groups.push(settingsPages);
       const loads: (() => Promise<unknown>)[] = [
         palette,
         signInAgain,

@@ -66,7 +66,7 @@ export const adminPages = {
   AuditPage: () => import('../pages/audit/audit-page.tsx'),
 };
 
-/** Pages that these lists lead to. */
+/** Pages that these lists lead to, and the marketplace. */
 export const adminDetailPages = {
   NewChannelPage: () => import('../pages/channels/new-channel-page.tsx'),
   PluginPage: () => import('../pages/plugins/plugin-page.tsx'),
@@ -75,6 +75,8 @@ export const adminDetailPages = {
   ActivatePage: () => import('../pages/plugins/activate-page.tsx'),
   PriceSheetPage: () => import('../pages/prices/price-sheet-page.tsx'),
   PluginPricesPage: () => import('../pages/prices/plugin-prices-page.tsx'),
+  MarketplacePage: () => import('../pages/marketplace/marketplace-page.tsx'),
+  MarketplacePluginPage: () => import('../pages/marketplace/marketplace-plugin-page.tsx'),
 };
 
 /** Settings, which root alone changes. */
@@ -82,10 +84,4 @@ export const settingsPages = {
   SettingsPage: () => import('../pages/settings/settings-page.tsx'),
   ProvidersPage: () => import('../pages/settings/providers-page.tsx'),
   ProviderPage: () => import('../pages/settings/providers-page.tsx'),
-};
-
-/** The marketplace, which root opens rarely. */
-export const marketplacePages = {
-  MarketplacePage: () => import('../pages/marketplace/marketplace-page.tsx'),
-  MarketplacePluginPage: () => import('../pages/marketplace/marketplace-plugin-page.tsx'),
 };

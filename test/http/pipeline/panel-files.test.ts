@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { call, openKit } from '../kit-harness.ts';
 
 const SCRIPT = 'console.log("panel");'.repeat(50);
+const PICTURE = `<svg>${'<g/>'.repeat(50)}</svg>`;
 let folder: string;
 let app: ReturnType<typeof openKit>;
 
@@ -26,14 +27,17 @@ beforeAll(() => {
         path: '/assets/main-abc.js',
         brotli: put('main.js.br', brotliCompressSync(SCRIPT)),
         contentType: 'text/javascript; charset=utf-8',
-        immutable: true,
-        etag: '"abc"',
       },
       {
         path: '/icon.svg',
-        file: put('icon.svg', '<svg/>'),
+        brotli: put('icon.svg.br', brotliCompressSync(PICTURE)),
         contentType: 'image/svg+xml',
-        immutable: false,
+        etag: '"abc"',
+      },
+      {
+        path: '/icon.png',
+        file: put('icon.png', 'png'),
+        contentType: 'image/png',
         etag: '"def"',
       },
     ],
@@ -54,13 +58,10 @@ describe('files', () => {
     ['identity', null, '"abc"'],
   ];
   test.each(rows)('Accept-Encoding "%s"', async (accepted, encoding, etag) => {
-    const { status, headers } = await call(app, {
-      path: '/assets/main-abc.js',
-      headers: { 'accept-encoding': accepted },
-    });
+    const { status, headers } = await call(app, { path: '/icon.svg', headers: { 'accept-encoding': accepted } });
     expect([status, headers.get('content-encoding'), headers.get('etag')]).toEqual([200, encoding, etag]);
-    expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
-    expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(headers.get('content-type')).toBe('image/svg+xml');
+    expect(headers.get('cache-control')).toBe('no-cache');
     expect(headers.get('vary')).toBe('accept-encoding');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
@@ -74,19 +75,21 @@ describe('files', () => {
       expect(unpack(await response.bytes()).toString()).toBe(SCRIPT);
     }
     expect((await call(app, { path: '/assets/main-abc.js' })).text).toBe(SCRIPT);
-    expect((await call(app, { path: '/icon.svg' })).text).toBe('<svg/>');
+    expect((await call(app, { path: '/icon.png' })).text).toBe('png');
   });
 
   test('a known version is not sent again', async () => {
     const send = (tag: string) =>
-      call(app, { path: '/assets/main-abc.js', headers: { 'if-none-match': tag, 'accept-encoding': 'br' } });
+      call(app, { path: '/icon.svg', headers: { 'if-none-match': tag, 'accept-encoding': 'br' } });
     const answer = await send('W/"abc-br", "x"');
     expect([answer.status, answer.text, answer.headers.get('content-encoding')]).toEqual([304, '', null]);
     expect((await send('"abc"')).status).toBe(200);
   });
 
-  test('files without a hash in the name are revalidated', async () => {
-    expect((await call(app, { path: '/icon.svg' })).headers.get('cache-control')).toBe('no-cache');
+  test('a file whose name has a hash of its content is kept for a year and has no tag', async () => {
+    const { headers } = await call(app, { path: '/assets/main-abc.js' });
+    expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['public, max-age=31536000, immutable', null]);
+    expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
   });
 
   test('HEAD and other methods', async () => {
