@@ -41,7 +41,7 @@ export type AuthSettings = {
     /** For a new account that used an affiliate code, in addition. */
     quotaForInvitee: number;
   };
-  /** The rules for new mail addresses. */
+  /** The rules for new email addresses. */
   emails: {
     /** Domains in lower case; undefined: any. */
     domains: readonly string[] | undefined;
@@ -50,7 +50,7 @@ export type AuthSettings = {
   };
   /** Warnings of a low balance; `fallback` is for users who chose nothing, 0: none. */
   balanceAlerts: { offered: boolean; fallback: number };
-  /** How mails are sent; undefined: not set up. */
+  /** How emails are sent; undefined: not set up. */
   mail: MailSettings | undefined;
   /**
    * The Turnstile captcha. undefined: off; `unusable`: switched on, but its secret key cannot be

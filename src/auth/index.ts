@@ -16,7 +16,7 @@
  *   of new accounts and of invitations: `accounts/create-account.ts`.
  * - `api-keys/`: keys of API clients, and what each may do.
  * - `limits/`: rates of requests, sign-ins and guesses.
- * - `mail/`: mails to people, in their languages.
+ * - `mail/`: emails to people, in their languages.
  * - `service/`: all operations as one object, and the clean-up.
  *
  * Start with `service/create-auth.ts`. Operations are functions `(ctx, …)`; each file says what it

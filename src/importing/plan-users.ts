@@ -205,7 +205,7 @@ function planUser(
   }
   seen.names.add(username.toLowerCase());
   const address = chooseEmail({ row, email, seen, taken });
-  if (address.why !== undefined) remark('changed', 'email_left', `its mail address is not imported: ${address.why}`);
+  if (address.why !== undefined) remark('changed', 'email_left', `its email address is not imported: ${address.why}`);
 
   const role = planRole(readNumber(row, 'role') ?? 0, { hasRoot: seen.hasRoot, limited, remark });
   if (role === ROLE.root) seen.hasRoot = true;

@@ -7,7 +7,7 @@ export type SentenceParams = Readonly<Record<string, SentenceValue>>;
 
 /**
  * What people are told: `message` in English for programs, `reason` and `params` for the panel and
- * mails, which say it in their reader's language.
+ * emails, which say it in their reader's language.
  */
 export type Sentence = { readonly message: string; readonly reason: string; readonly params: SentenceParams };
 

@@ -89,9 +89,9 @@ export async function deliverWebhook(deps: Deps, { notice, keys, controller }: D
 }
 
 /**
- * Sends a notice of the gateway as a mail, once. A process that dies after the mail server took it
- * sends it again, with the same Message-ID. One that cannot be written, such as of a kind that only
- * a newer version knows, is given up like one that cannot be sent.
+ * Sends a notice of the gateway as an email, once. A process that dies after the mail server took
+ * it sends it again, with the same Message-ID. One that cannot be written, such as of a kind that
+ * only a newer version knows, is given up like one that cannot be sent.
  */
 export async function deliverMail(
   { clock, random, logger, webhooks: { gateway } }: Pick<NotificationDeps, 'clock' | 'random' | 'logger' | 'webhooks'>,

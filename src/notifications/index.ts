@@ -1,9 +1,9 @@
 /**
- * Owns: webhook notices and mails, in one outbox: their addresses, signatures, attempts and
+ * Owns: webhook notices and emails, in one outbox: their addresses, signatures, attempts and
  * retries. May touch: the store, upstream. Never touches: plugins, vendors, bills, HTTP requests.
  *
  * `webhooks.ts` writes a notice in the transaction of its change. `outbox-worker.ts` claims notices
- * and mails; in `host-queues.ts` receivers take turns; `deliver-webhook.ts` makes one attempt and
+ * and emails; in `host-queues.ts` receivers take turns; `deliver-webhook.ts` makes one attempt and
  * says when the next one is due. A notice is given up after 24 hours (`LONGEST_WEBHOOK_TRIES_MS` in
  * `store/ports/outbox.ts`).
  */

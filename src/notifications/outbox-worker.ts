@@ -1,5 +1,5 @@
 /**
- * Claims notices and mails from the outbox and delivers them. Each host has its own queue, so a
+ * Claims notices and emails from the outbox and delivers them. Each host has its own queue, so a
  * slow receiver delays no other. Users take turns within it, so a user with many notices delays no
  * other either.
  *

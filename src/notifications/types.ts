@@ -25,7 +25,7 @@ export type CallbackUrls = {
 export type GatewayDelivery = {
   /** The keys that sign it; undefined: nobody wants it any more. Empty: they cannot be read. */
   signingKeys(notice: WebhookRecord): Promise<Uint8Array[] | undefined>;
-  /** Mails it to its user. `refused` is final, `failed` is tried again. */
+  /** Emails it to its user. `refused` is final, `failed` is tried again. */
   sendMail(notice: WebhookRecord): Promise<'sent' | 'refused' | 'failed'>;
 };
 

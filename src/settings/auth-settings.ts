@@ -86,7 +86,7 @@ function mailSettings(options: OptionValues, address: string): AuthSettings['mai
 
 /**
  * What the gateway calls itself to mail servers: what root has chosen, else the host at which
- * people reach it, or the domain that it sends mails of. The name of a container says nothing, and
+ * people reach it, or the domain that it sends emails of. The name of a container says nothing, and
  * many servers refuse it.
  */
 function chooseOwnName(names: { chosen: string; address: string; from: string }): { ownName?: string } {

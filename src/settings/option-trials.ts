@@ -13,7 +13,7 @@ export type OptionTrialDeps = {
   /** Tries the OpenID provider that `settings` describe. */
   tryOidc(settings: NonNullable<AuthSettings['providers']['oidc']>): Promise<TrialResult['steps']>;
   /**
-   * Sends a test mail now; `undefined` if mail is not set up. Rejects with
+   * Sends a test email now; `undefined` if mail is not set up. Rejects with
    * `auth.validation_failed` if `to` is not an address.
    */
   tryMail(to: string, language: string): Promise<MailStep[] | undefined>;

@@ -68,7 +68,7 @@ export type SettingsService = {
 export type TrialResult = { ok: boolean; steps: (Sentence & { name: string; ok: boolean })[] };
 /**
  * Tries what the options describe. Never rejects for what the other server does. `to` and
- * `language` belong to a test mail.
+ * `language` belong to a test email.
  */
 type RunTrial = (input: { to: string | undefined; language: string }) => Promise<TrialResult>;
 

@@ -158,7 +158,7 @@ describe('admin reset-password', () => {
   test('the help describes --reset-factors', async () => {
     const { out } = await runCommand(['admin', 'reset-password', '--help']);
     expect(out).toMatch(
-      /--reset-factors +remove two-factor, backup codes, passkeys, the personal access token, bound\s+identities and the mail\s+address/,
+      /--reset-factors +remove two-factor, backup codes, passkeys, the personal access token, bound\s+identities and the email\s+address/,
     );
   });
 });

@@ -287,7 +287,7 @@ for (const dialect of RULE_DATABASES) {
         await expectSessionGoesOn(held);
       });
 
-      test('of a binding frees the identity; the mail address counts as one', async () => {
+      test('of a binding frees the identity; the email address counts as one', async () => {
         const held = await collect(user);
         const email = addressFor('bound');
         await auth.administration.edit(root, user.id, { email });

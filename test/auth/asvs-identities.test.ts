@@ -316,7 +316,7 @@ for (const [database, count] of [
       }
     });
 
-    test('ASVS 6.8.1: a mail address links no identity to an existing account', async () => {
+    test('ASVS 6.8.1: an email address links no identity to an existing account', async () => {
       somebody();
       const owner = await logInAt('github');
       const { email } = idp.state.person;

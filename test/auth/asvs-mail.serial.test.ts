@@ -68,7 +68,7 @@ for (const database of RULE_DATABASE_NAMES) {
       people += 1;
       return { username: `person${people}`, email: `person${people}@example.net` };
     }
-    /** Creates a user with root's password and a mail address of their own. */
+    /** Creates a user with root's password and an email address of their own. */
     async function addPerson(): Promise<Person> {
       const person = newPerson();
       const { username, email } = person;
@@ -83,7 +83,7 @@ for (const database of RULE_DATABASE_NAMES) {
       );
       return person;
     }
-    /** The next mail to them but those that report a change or a new device. */
+    /** The next email to them but those that report a change or a new device. */
     const mailTo = (address: string) =>
       mail.next(({ recipients, text }) => recipients.includes(address) && !text.includes('Time: '));
     const codeIn = (text: string): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';

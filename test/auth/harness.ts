@@ -133,7 +133,7 @@ export function openAuth(
     settings?: () => AuthSettings;
     /** Default: as `settings`. */
     settingsIn?: Parameters<typeof createAuth>[0]['settings']['inTransaction'];
-    /** Default: mails are dropped. */
+    /** Default: emails are dropped. */
     sendMail?: SendMail;
     onSignIn?: Parameters<typeof createAuth>[0]['onSignIn'];
     /** With the gateway's own cost of a password, for comparing times. */

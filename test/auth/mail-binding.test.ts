@@ -11,7 +11,7 @@ import { refusal } from './refusal.ts';
 type Session = Awaited<ReturnType<Auth['authenticatePanel']>>;
 
 for (const dialect of RULE_DATABASES) {
-  describe(`mail addresses of signed-in users on ${dialect}`, () => {
+  describe(`email addresses of signed-in users on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;
     let auth: Auth;
@@ -218,7 +218,7 @@ for (const dialect of RULE_DATABASES) {
         Array.from({ length: 50 }, async (_, i) => {
           const added = await addUser(store, { username: newPerson().username });
           const principal: Session = { kind: 'session', user: added, sid: `sid-${i}`, sessionVersion: 1 };
-          // Each on its own node: one node sends at most five mails to a mailbox.
+          // Each on its own node: one node sends at most five emails to a mailbox.
           const node = openMailAuth(store, { settings: () => settings });
           await node.auth.mail.address.sendCode(principal, { email, origin: newOrigin() });
           return { session: principal, code: codeIn(await node.mailbox.next(email)), id: added.id };

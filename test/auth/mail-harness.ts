@@ -15,7 +15,7 @@ const MAIL_SERVER: NonNullable<AuthSettings['mail']> = {
   forceAuthLogin: false,
 };
 
-/** Registration is open, addresses are confirmed, mails can be sent. */
+/** Registration is open, addresses are confirmed, emails can be sent. */
 export const mailSettings = (change: Partial<AuthSettings> = {}): AuthSettings => {
   const settings = testSettings();
   return {

@@ -1,4 +1,4 @@
-/** Mails that tell the owner of an account of new devices and of changes to what protects it. */
+/** Emails that tell the owner of an account of new devices and of changes to what protects it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings, DecidingIp, PanelPrincipal, RequestOrigin } from '../../src/auth/index.ts';
 import { nameDevice } from '../../src/auth/mail/notify-owner.ts';
@@ -244,7 +244,7 @@ describe('mails to the owner of an account', () => {
       },
     ],
   ];
-  /** The first mail with the expected text; skips the mails before it. */
+  /** The first email with the expected text; skips the emails before it. */
   async function mailThatSays(text: string): Promise<Mail> {
     const found = () => mailbox.mails.find((mail) => mail.to === address() && mail.text.includes(text));
     await until(() => found() !== undefined);
@@ -286,7 +286,7 @@ describe('mails to the owner of an account', () => {
   describe('a sign-in on a new device', () => {
     const newDevices = () => mailbox.mails.filter(({ subject }) => subject.startsWith('New sign-in'));
     /**
-     * Mails are sent in order: after the notice of a change, no earlier mail is pending.
+     * Emails are sent in order: after the notice of a change, no earlier mail is pending.
      */
     async function settled(): Promise<number> {
       const before = mailbox.mails.length;
@@ -314,7 +314,7 @@ describe('mails to the owner of an account', () => {
       expect(await settled()).toBe(2);
     });
 
-    test('a forged address in front of a known one does not hide it, and the mail calls it uncertain', async () => {
+    test('a forged address in front of a known one does not hide it, and the email calls it uncertain', async () => {
       await signIn(auth, user, HOME);
       const forged: RequestOrigin = { ip: HOME.ip, decidingIp: '203.0.113.66' as DecidingIp, userAgent: FIREFOX };
       await signIn(auth, user, forged);

@@ -69,7 +69,7 @@ describe('the mail queue', () => {
     expect(most).toBe(4);
   });
 
-  test('tries three times with pauses, then drops the mail with one log line without address or code', async () => {
+  test('tries three times with pauses, then drops the email with one log line without address or code', async () => {
     const { mailQueue, lines, pauses, tries } = openMailQueue(async () => failure(false));
     mailQueue.post(letter());
     await until(() => lines.length > 0);
@@ -79,7 +79,7 @@ describe('the mail queue', () => {
       {
         level: 'error',
         fields: { mail: 'verify', tries: 3, step: 'send', reply: 451 },
-        message: 'a mail could not be sent and was dropped',
+        message: 'an email could not be sent and was dropped',
       },
     ]);
     expect(JSON.stringify(lines)).not.toMatch(/example\.net|12345678/);
@@ -96,7 +96,7 @@ describe('the mail queue', () => {
     expect(passing.lines).toEqual([]);
   });
 
-  test('drops mails whose settings are gone', async () => {
+  test('drops emails whose settings are gone', async () => {
     const { mailQueue, lines, tries } = openMailQueue(async () => ({ steps: [] }), mailSettings({ mail: undefined }));
     mailQueue.post(letter());
     await until(() => lines.length === 1);
@@ -104,13 +104,13 @@ describe('the mail queue', () => {
     expect(await mailQueue.sendNow(letter())).toBeUndefined();
   });
 
-  test('flood: beyond a thousand waiting mails are dropped', async () => {
+  test('flood: beyond a thousand waiting emails are dropped', async () => {
     const { mailQueue, lines } = openMailQueue(() => new Promise(() => {}));
     for (let i = 0; i < 1005; i += 1) mailQueue.post(letter());
     expect(lines).toHaveLength(5);
   });
 
-  test('a stop sends waiting mails at once, without retries, waits for those under way and accepts no others', async () => {
+  test('a stop sends waiting emails at once, without retries, waits for those under way and accepts no others', async () => {
     const sent: string[] = [];
     const { mailQueue, lines } = openMailQueue(async ({ to }, tries) => {
       await Bun.sleep(30);
@@ -121,7 +121,7 @@ describe('the mail queue', () => {
     for (const to of ['a@example.net', 'b@example.net']) mailQueue.post(letter({ to }));
     await mailQueue.stop(NEVER_OVER_MS);
     expect(sent).toEqual(['b@example.net']);
-    expect(lines.map(({ message }) => message)).toEqual(['a mail could not be sent and was dropped']);
+    expect(lines.map(({ message }) => message)).toEqual(['an email could not be sent and was dropped']);
     mailQueue.post(letter());
     expect(lines.at(-1)?.message).toContain('the node is stopping');
   });
@@ -130,12 +130,12 @@ describe('the mail queue', () => {
     const { mailQueue, pauses } = openMailQueue(() => new Promise(() => {}));
     for (let i = 0; i < 10; i += 1) mailQueue.post(letter());
     await mailQueue.stop(1234);
-    // Nothing was waited for but the ten random delays before the mails.
+    // Nothing was waited for but the ten random delays before the emails.
     expect(pauses.slice(10)).toEqual([1234]);
   });
 });
 
-describe('texts of mails', () => {
+describe('texts of emails', () => {
   const names = { systemName: 'Our <Gate> & Co', serverAddress: 'https://gate.example.org' };
   const contents: MailContent[] = [
     { kind: 'verify', code: '00123456', minutes: 10 },

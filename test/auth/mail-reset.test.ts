@@ -12,7 +12,7 @@ import { createTestClock } from './test-clock.ts';
 const NEW_PASSWORD = 'another good password';
 
 for (const dialect of RULE_DATABASES) {
-  describe(`reset by mail on ${dialect}`, () => {
+  describe(`reset by email on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;
     let auth: Auth;

@@ -41,7 +41,7 @@ for (const dialect of RULE_DATABASES) {
     const byCode = async (code: string, scope: ProofScope) =>
       auth.proofs.prove(await root.principal(), { method: '2fa', code, scope, origin: ORIGIN });
 
-    test('a first passkey, which requires no proof, changes no setting and no mail address', async () => {
+    test('a first passkey, which requires no proof, changes no setting and no email address', async () => {
       const thief = newAuthenticator();
       await root.register(thief);
       for (const scope of ['settings.security', 'account.email'] as const) {

@@ -48,7 +48,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await auth.oauth.bindings.list(me)).toMatchObject([
           { provider_id: null, provider_slug: provider, provider_user_id: person.id, created_at: clock.unix() },
         ]);
-        // A binding does not take over the provider's mail address.
+        // A binding does not take over the provider's email address.
         expect((await store.users.byId(caller.user.id))?.email).toBeNull();
         expect(await auth.oauth.bindings.unbind(me, provider)).toBe(person.id);
         expect(await auth.oauth.bindings.list(await caller.principal())).toEqual([]);
@@ -193,7 +193,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(noPasswords.oauth.bindings.unbind(await other.principal(), 'linuxdo'), 'auth.last_way_in');
     });
 
-    test('the mail address is not a binding', async () => {
+    test('the email address is not a binding', async () => {
       const caller = await signedIn(auth, store);
       await store.identities.claim({ provider: 'email', subject: person.email, userId: caller.user.id, createdAt: 1 });
       const me = await caller.principal();

@@ -322,7 +322,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await refusal(from(), 'auth.rate_limited')).retryAfterSeconds).toBeLessThanOrEqual(30);
       });
 
-      test('flood: a mailbox gets five mails in ten minutes from all requesters, and the last code stays valid', async () => {
+      test('flood: a mailbox gets five emails in ten minutes from all requesters, and the last code stays valid', async () => {
         const { email, username } = newPerson();
         let last = '';
         for (let i = 0; i < 5; i += 1) last = await codeFor(email);
@@ -332,7 +332,7 @@ for (const dialect of RULE_DATABASES) {
         await register(username, { email, verificationCode: last });
       });
 
-      test('a taken address is revealed by mail only', async () => {
+      test('a taken address is revealed by email only', async () => {
         const { email } = newPerson();
         const user = await addUser(store, { email });
         await store.identities.claim({ provider: 'email', subject: email, userId: user.id, createdAt: 1 });

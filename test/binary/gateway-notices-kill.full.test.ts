@@ -32,7 +32,7 @@ async function within(gateway: Gateway, work: (db: Backdoor) => Promise<unknown>
   await work(db).finally(() => db.close());
 }
 
-test('killed between the claim and the mail: the next start sends it, once', async () => {
+test('killed between the claim and the email: the next start sends it, once', async () => {
   const held = { connections: 0 };
   const silent = await startBadServer(() => {
     held.connections += 1;

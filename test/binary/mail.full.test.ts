@@ -72,7 +72,7 @@ for (const database of RULE_DATABASE_NAMES) {
         headers: { 'x-forwarded-for': `198.51.100.${clients % 250}`, ...more.headers },
       });
     }
-    /** A Security Proof for a change of the mail address. */
+    /** A Security Proof for a change of the email address. */
     async function proveFor(token: string): Promise<{ 'x-security-proof': string }> {
       const request = { method: 'password', password: PASSWORD, scope: 'account.email' };
       const { body } = await post('/api/verify', request, { token });
@@ -80,7 +80,7 @@ for (const database of RULE_DATABASE_NAMES) {
     }
     const isSignIn = ({ subject }: ReceivedMail) => subject.startsWith('New sign-in');
     /**
-     * The next mail except notices of a sign-in on a new device: each request here comes from
+     * The next email except notices of a sign-in on a new device: each request here comes from
      * another address.
      */
     const mailTo = (address: string) => mail.next((each) => each.recipients.includes(address) && !isSignIn(each));
@@ -103,7 +103,7 @@ for (const database of RULE_DATABASE_NAMES) {
       return { token: data.access_token, user: data.user };
     }
 
-    test('a test mail reports its steps and no secret', async () => {
+    test('a test email reports its steps and no secret', async () => {
       const result = await root.call('POST', '/api/option/test', { what: 'smtp', to: 'root@example.net' });
       expect(result).toMatchObject({ ok: true });
       expect(JSON.stringify(result)).not.toContain(ACCOUNT.password);

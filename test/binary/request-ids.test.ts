@@ -114,7 +114,7 @@ test('what deeper rooms log for a request has the id', async () => {
   expectOneLine(found, 'signed in', 'info');
 });
 
-test('a mail that fails after the answer has the id of its request', async () => {
+test('an email that fails after the answer has the id of its request', async () => {
   const { port } = mailServer;
   const options = {
     SMTPServer: '127.0.0.1',
@@ -127,8 +127,8 @@ test('a mail that fails after the answer has the id of its request', async () =>
   });
   await admin.createUser({ username: 'finn', email: 'finn@example.net', password: PASSWORD });
   const body = { email: 'finn@example.net' };
-  const found = await provoke('of-the-mail', { path: '/api/reset_password', body, last: 'a mail could not be sent' });
-  expectOneLine(found, 'a mail could not be sent', 'error');
+  const found = await provoke('of-the-mail', { path: '/api/reset_password', body, last: 'an email could not be sent' });
+  expectOneLine(found, 'an email could not be sent', 'error');
 });
 
 test('an unexpected failure has the id, and its stack', async () => {

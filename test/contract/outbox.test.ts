@@ -106,7 +106,7 @@ describeEachStore(
       expect((await ofTask(store, slow.taskId))[0]).toMatchObject({ status: 'failed', deliveries: [NOTHING] });
     });
 
-    test('a mail is claimed for as long as mails may take, whatever the time of receivers', async () => {
+    test('an email is claimed for as long as emails may take, whatever the time of receivers', async () => {
       const { store } = opened();
       const mail = notice({ event: 'balance.low', url: MAIL, host: MAIL });
       await store.webhooks.putGatewayNotice(mail, DAY);

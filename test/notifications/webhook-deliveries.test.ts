@@ -159,7 +159,7 @@ async function after(store: Store, taskId: string, attempts = 1): Promise<Seen> 
   return look(store, taskId);
 }
 
-test('poison message: a mail that cannot be written is an attempt that failed, and ends like others', async () => {
+test('poison message: an email that cannot be written is an attempt that failed, and ends like others', async () => {
   const { logger, lines } = recordingLogger();
   const unknown = async () => {
     throw new TypeError('undefined is not an object');
@@ -352,11 +352,11 @@ describe('server-side request forgery', () => {
   test('plain http to a receiver that was allowed when the task was submitted', () =>
     neverCalled(receiver.url, { allowed: nobody }, 'not_allowed'));
 
-  test('mail injection: a receiver with the name of the mails is called, its notice never mailed', async () => {
+  test('mail injection: a receiver with the name of the mail queue is called, its notice never mailed', async () => {
     const node = await openNode({ upstream: { resolve: async () => [{ address: '192.168.0.1', family: 4 }] } });
     node.startWorker();
     const { host, deliveries } = await after(node.store, await notify(node, 'https://mailto/'));
-    // Mails have a queue that no receiver can fill.
+    // Emails have a queue that no receiver can fill.
     expect(host).not.toBe(MAIL);
     expect(deliveries).toMatchObject([{ error: 'refused' }]);
   });
@@ -392,7 +392,7 @@ test('the list of results takes none of the time that a receiver has', async () 
   expect(deliveries[0]?.durationMs).toBeLessThan(2500);
 });
 
-test('a mail server that takes half a minute gets the mail of one node alone', async () => {
+test('an email server that takes half a minute gets the email of one node alone', async () => {
   const clock = createTestClock();
   const { promise: taken, resolve: take } = Promise.withResolvers<void>();
   const sent: string[] = [];

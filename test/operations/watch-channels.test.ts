@@ -87,7 +87,7 @@ test('a restart does not report it again, and the setting switches it off', asyn
   expect(nodes.mails()).toHaveLength(1);
 });
 
-test('a receiver hears once that a channel fails, and why it no longer does, without mails too', async () => {
+test('a receiver hears once that a channel fails, and why it no longer does, without emails too', async () => {
   const nodes = openNodes(2);
   nodes.setOn(false);
   nodes.setReceiver();

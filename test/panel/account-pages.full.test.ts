@@ -234,7 +234,7 @@ describe('authenticator app', () => {
     await button(page, 'Send code').click();
     await field(page, 'Verification code').fill(codeIn(await mailTo('toto@example.net')));
     await button(page, 'Confirm email').click();
-    // An authenticator app added today cannot confirm a change of the mail address.
+    // An authenticator app added today cannot confirm a change of the email address.
     await confirmWithPassword(page);
     await block(page, 'Email').getByText('toto@example.net', { exact: true }).waitFor();
 
@@ -327,7 +327,7 @@ describe('connected accounts', () => {
     await button(page, 'Connect WeChat').waitFor();
   });
 
-  test('the last sign-in method cannot be removed; the first password comes by mail', async () => {
+  test('the last sign-in method cannot be removed; the first password comes by email', async () => {
     wechat.codes.set('246810', 'oWx_of-somebody-new');
     const { page } = await panel.openPooled({ viewport: screens.desktop });
     await page.goto(`${panel.origin()}/sign-in?redirect=/security`);
@@ -402,7 +402,7 @@ describe('personal access token', () => {
 });
 
 describe('notifications', () => {
-  testInFullRun('an event is a row: its mails are turned on there, and the amount below', async () => {
+  testInFullRun('an event is a row: its emails are turned on there, and the amount below', async () => {
     await panel.root().createUser({ username: 'nel', email: 'nel@example.org' });
     const { page } = await panel.openAs({ username: 'nel', password }, '/notifications', { viewport: screens.desktop });
     const row = page.getByRole('row', { name: /^Low balance/ });
@@ -425,7 +425,7 @@ describe('profile', () => {
     await button(page, 'Save').click();
     await waitForText(page, 'Use 64 characters or fewer.');
     await field(page, 'Display name').fill('Nam Ng');
-    // Users who chose none get English mails.
+    // Users who chose none get English emails.
     await waitForValue(page.getByRole('combobox', { name: 'Email language' }), 'English');
     await page.getByRole('combobox', { name: 'Email language' }).click();
     await page.getByRole('option', { name: '简体中文' }).click();

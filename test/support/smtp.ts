@@ -34,7 +34,7 @@ export type MailServerOptions = {
   account?: { user: string; password: string };
   /** What the server says to every recipient instead of taking it. */
   refuse?: { code: number; message: string };
-  /** How many mails are answered 451 before one is taken. */
+  /** How many emails are answered 451 before one is taken. */
   failFirst?: number;
   /** What the server says after a wrong login. */
   loginRefusal?: string;
@@ -47,7 +47,7 @@ export type TestMailServer = {
   connections(): number;
   /** Most conversations at the same time. */
   atOnce(): number;
-  /** The next mail that satisfies `wanted`, or that is there. */
+  /** The next email that satisfies `wanted`, or that is there. */
   next(wanted?: (mail: ReceivedMail) => boolean): Promise<ReceivedMail>;
   stop(): Promise<void>;
 };
@@ -153,7 +153,7 @@ export async function startBadServer(
 
 type Parts = Pick<ReceivedMail, 'headers' | 'raw' | 'text' | 'html' | 'subject'>;
 
-/** Reads a mail as it came over the wire: its headers, and the two parts of its body. */
+/** Reads an email as it came over the wire: its headers, and the two parts of its body. */
 function readMail(raw: string): Parts {
   const { headers, body } = splitHeaders(raw);
   const boundary = /boundary="?([^";]+)/.exec(headers['content-type']?.[0] ?? '')?.[1];

@@ -151,7 +151,7 @@ describe('header injection', () => {
     });
   }
 
-  test('text that looks like headers or ends of mails stays in the body', async () => {
+  test('text that looks like headers or ends of emails stays in the body', async () => {
     const server = await openServer();
     const text = 'first\r\n.\r\nMAIL FROM:<evil@example.net>\r\n\r\nBcc: victim@example.net';
     await trusting(at(server), { ...MAIL, text, html: `<p>${text}</p>` });

@@ -12,7 +12,7 @@ const account = {
 } as const;
 
 const person = {
-  username: { type: 'string', value: 'NAME', doc: 'username or mail address of the account' },
+  username: { type: 'string', value: 'NAME', doc: 'username or email address of the account' },
   id: { type: 'string', value: 'N', doc: 'number of the account, instead of its name' },
   'data-dir': dataDir,
 } as const;
@@ -230,7 +230,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...account,
       'reset-factors': {
         type: 'boolean',
-        doc: 'remove two-factor, backup codes, passkeys, the personal access token, bound identities and the mail address as well: for a lost authenticator or a stolen account',
+        doc: 'remove two-factor, backup codes, passkeys, the personal access token, bound identities and the email address as well: for a lost authenticator or a stolen account',
       },
     },
     load: async () => (await import('./commands/accounts.ts')).resetPassword,

@@ -37,7 +37,7 @@ export type Accounts = {
   store: Store;
 };
 
-/** How long a command waits for the mail that notifies the account's owner. */
+/** How long a command waits for the email that notifies the account's owner. */
 const MAIL_MS = 10_000;
 
 /**

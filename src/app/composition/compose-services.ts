@@ -66,7 +66,7 @@ const JOBS_FILE = 'taskgate.jobs';
 const MIB = 1024 * 1024;
 const UNSHARED_RESULTS =
   'this node can neither keep results nor read those that other nodes keep: give all nodes the same RESULTS_URL, a folder or a bucket that they share';
-/** How long a shutdown waits for mails that are being sent. */
+/** How long a shutdown waits for emails that are being sent. */
 const MAIL_GRACE_MS = 5000;
 /** How long a shutdown waits for the collector of traces. */
 const TRACE_GRACE_MS = 3000;

@@ -11,7 +11,7 @@ type Deps = {
   auth: Pick<Auth, 'mail'>;
 };
 
-/** Signs and mails notices: the operator's by the options, those of users by their choice. */
+/** Signs and emails notices: the operator's by the options, those of users by their choice. */
 export function createGatewayDelivery({ store, options, secretBox, auth }: Deps): GatewayDelivery {
   const readKeys = (secret: string): Uint8Array[] => {
     const key = readSecret(secret);

@@ -63,7 +63,7 @@ export const NETWORK_VARIABLES = {
   outboundAuthorities: variable({
     env: 'OUTBOUND_CA_FILE',
     group: 'network',
-    doc: 'Certificates (PEM) of authorities that are trusted besides the well-known ones, by requests and mails: those of a proxy that inspects TLS, or of a private network.',
+    doc: 'Certificates (PEM) of authorities that are trusted besides the well-known ones, by requests and emails: those of a proxy that inspects TLS, or of a private network.',
     kind: authorities,
     default: [],
     defaultText: 'unset',
@@ -71,7 +71,7 @@ export const NETWORK_VARIABLES = {
   smtpProxy: variable({
     env: 'SMTP_PROXY',
     group: 'network',
-    doc: 'The proxy through which mails leave. It must allow the port of the mail server.',
+    doc: 'The proxy through which emails leave. It must allow the port of the mail server.',
     kind: proxy,
     default: undefined,
     defaultText: 'unset: directly',

@@ -18,7 +18,7 @@ const domainList: ValueKind<readonly string[]> = {
 };
 
 const mailAddress: ValueKind<string> = {
-  ...text('a mail address'),
+  ...text('an email address'),
   parse: (value) => (/^[^\s@,:]+@[^\s@,:]+$/.test(value) ? ok(value) : err('')),
 };
 
@@ -35,7 +35,7 @@ export const ACME_VARIABLES = {
   acmeEmail: variable({
     env: 'ACME_EMAIL',
     group: 'server',
-    doc: 'Mail address of the account at the ACME authority.',
+    doc: 'Email address of the account at the ACME authority.',
     kind: mailAddress,
     default: '',
     defaultText: 'unset',

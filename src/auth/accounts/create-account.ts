@@ -20,7 +20,7 @@ export type NewAccount = {
 };
 
 /**
- * Creates a user with their mail address and grants the quota for them and their inviter, in the
+ * Creates a user with their email address and grants the quota for them and their inviter, in the
  * caller's transaction. One address or identity earns quota once, even after its account was
  * deleted. A user whom an administrator adds is created in `administration/create-user.ts`.
  *

@@ -66,7 +66,7 @@ export const describeFactors = ({ twoFactor, passkeys, bindings }: UserFactors):
 
 export async function loadFactors(store: Repositories, userId: number): Promise<UserFactors> {
   const { twoFactor, passkeys, identities } = await store.users.signInMethods(userId);
-  // A mail address is stored as an identity too, but shown separately.
+  // An email address is stored as an identity too, but shown separately.
   return { twoFactor, passkeys, bindings: identities.filter(({ provider }) => provider !== MAIL_PROVIDER) };
 }
 

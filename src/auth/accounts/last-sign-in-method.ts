@@ -43,8 +43,8 @@ async function someHasOtherMethod(
 }
 
 /**
- * Whether a user can sign in by anything but a mail address: a password, a passkey, an identity of
- * a provider. The caller must have locked the user.
+ * Whether a user can sign in by anything but an email address: a password, a passkey, an identity
+ * of a provider. The caller must have locked the user.
  */
 export const hasSignInMethod = async (
   tx: Repositories,
@@ -53,7 +53,8 @@ export const hasSignInMethod = async (
 ): Promise<boolean> => (user.passwordHash !== null && settings.passwordSignIn) || hasOtherMethod(tx, user.id, settings);
 
 /**
- * Call it in the transaction that takes a method away, after that. A mail address is not a method.
+ * Call it in the transaction that takes a method away, after that. An email address is not a
+ * method.
  * @throws `auth.last_way_in` if it was the last
  */
 export async function requireSignInMethod(

@@ -76,7 +76,7 @@ export async function resetPersonalToken(
 }
 
 /**
- * Removes the identity of one provider, or the mail address (`email`), and gives its subject.
+ * Removes the identity of one provider, or the email address (`email`), and gives its subject.
  *
  * @throws also `auth.binding_not_found` when there is none.
  */

@@ -2,10 +2,10 @@ import { QUOTA_PER_USD } from '../../kernel/index.ts';
 import { MAIL_WORDS, type MailLanguage } from './mail-languages.ts';
 import type { MailContent, MailText, Notice, Say } from './types.ts';
 
-/** A mail without sender and recipient. */
+/** An email without sender and recipient. */
 export type ComposedMail = { subject: string; text: string; html: string };
 
-/** The mail in one language, as text and as HTML without images, scripts or remote content. */
+/** The email in one language, as text and as HTML without images, scripts or remote content. */
 export function composeMail(
   content: MailContent,
   language: MailLanguage,
@@ -53,7 +53,7 @@ const TAGS: Readonly<Record<MailLanguage, string>> = {
 
 const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** The parts of a mail in one language. */
+/** The parts of an email in one language. */
 function writeMail(content: MailContent, language: MailLanguage, system: string): MailText {
   const words = MAIL_WORDS[language];
   const say: Say = (name, values = {}) => fill(words[name], { system, ...values });
@@ -129,7 +129,7 @@ const fill = (template: string, values: Readonly<Record<string, string | number>
 /** 2026-11-22 19:55 UTC */
 const writeTime = (at: number): string => `${new Date(at * 1000).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
-/** What the mail advises if the owner did not do this. */
+/** What the email advises if the owner did not do this. */
 const adviceFor = ({ by, about }: Notice) => {
   if (by !== 'owner') return 'advice.others';
   return about === 'password_changed' || about === 'password_reset' ? 'advice.password' : 'advice.owner';

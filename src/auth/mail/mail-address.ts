@@ -14,10 +14,12 @@ const ADDRESS =
   /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const MAX_LOCAL_PART = 64;
 
-/** Mail addresses are stored as identities of this provider. */
+/** Email addresses are stored as identities of this provider. */
 export const MAIL_PROVIDER = 'email';
 
-/** A mail address as it is compared and stored: trimmed, in lower case. `undefined` if invalid. */
+/**
+ * An email address as it is compared and stored: trimmed, in lower case. `undefined` if invalid.
+ */
 export function readMailAddress(text: string): string | undefined {
   const address = text.trim().toLowerCase();
   const fits = address.length <= MAX_ADDRESS && address.indexOf('@') <= MAX_LOCAL_PART;
@@ -47,7 +49,7 @@ export function assertAddressAllowed(address: string, { domains, refuseAliases }
 }
 
 /**
- * Replaces an account's mail address (in lower case), or removes it (`null`), in the caller's
+ * Replaces an account's email address (in lower case), or removes it (`null`), in the caller's
  * transaction. Ownership and the displayed address change together.
  *
  * @throws `auth.identity_taken` when the address belongs to another account.

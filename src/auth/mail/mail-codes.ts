@@ -23,7 +23,7 @@ export type VerifiedCode = {
 };
 
 /**
- * Codes and links that prove a mail address. Each holder has at most one valid code; a new one
+ * Codes and links that prove an email address. Each holder has at most one valid code; a new one
  * replaces it. The database stores only digests, which reveal neither address nor code.
  */
 export interface MailCodes {
@@ -110,7 +110,7 @@ export const createCodeRequestLimit = (counters: Counters): RequestLimit =>
   createRequestLimit(counters, { name: 'mail-code', limit: 2, windowSeconds: 30 });
 
 /**
- * Whether one more mail of this kind may go to an address. The count is per mailbox, whatever the
+ * Whether one more email of this kind may go to an address. The count is per mailbox, whatever the
  * client, so that nobody can flood it. Above the limit callers get the same answer, and the last
  * code stays valid: it is not older than the window.
  */

@@ -5,7 +5,7 @@ import { japanese } from './words/japanese.ts';
 import { portuguese } from './words/portuguese.ts';
 import { spanish } from './words/spanish.ts';
 
-/** The words of mails in each language of the panel. */
+/** The words of emails in each language of the panel. */
 export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = {
   en: english,
   zh: chinese,
@@ -15,7 +15,7 @@ export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = {
   pt: portuguese,
 };
 
-/** Languages of mails: the same as the panel's. */
+/** Languages of emails: the same as the panel's. */
 export const MAIL_LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'] as const;
 export type MailLanguage = (typeof MAIL_LANGUAGES)[number];
 

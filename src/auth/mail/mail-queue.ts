@@ -8,26 +8,28 @@ import { requireMailAddress } from './mail-address.ts';
 import { type MailLanguage, pickLanguage } from './mail-languages.ts';
 import type { MailContent, StoredMail } from './types.ts';
 
-/** A mail to one person. Never stored: codes and links stay in memory until they are sent. */
+/** An email to one person. Never stored: codes and links stay in memory until they are sent. */
 export type OutgoingMail = { to: string; language: MailLanguage; content: MailContent; id?: string };
 
 /**
- * Sends mails in the background, after the request that caused them was answered. Neither status,
- * body nor timing of an answer reveals whether a mail was sent.
+ * Sends emails in the background, after the request that caused them was answered. Neither status,
+ * body nor timing of an answer reveals whether an email was sent.
  */
 export interface MailQueue {
-  /** Queues a mail; never waits, never fails. Drops it without mail settings and while stopping. */
+  /**
+   * Queues an email without waiting or failing. Drops it without mail settings and while stopping.
+   */
   post(mail: OutgoingMail): void;
-  /** Sends a mail now, once, and reports every step. `undefined` without mail settings. */
+  /** Sends an email now, once, and reports every step. `undefined` without mail settings. */
   sendNow(mail: OutgoingMail): Promise<MailOutcome | undefined>;
-  /** Accepts no more mails, waits at most `graceMs` for queued ones and drops the rest. */
+  /** Accepts no more emails, waits at most `graceMs` for queued ones and drops the rest. */
   stop(graceMs: number): Promise<void>;
 }
 
 /** Concurrent connections to the mail server. */
 const CONNECTIONS = 4;
 /**
- * More than a node ever queues while the mail server works. Beyond it mails are dropped instead of
+ * More than a node ever queues while the mail server works. Beyond it emails are dropped instead of
  * filling the memory.
  */
 const MAX_QUEUED = 1000;
@@ -70,10 +72,10 @@ export function createMailQueue(deps: {
       if (!failure) return;
       const pause = RETRY_PAUSES_MS[tries - 1];
       if (failure.permanent || pause === undefined || stopping.signal.aborted) {
-        // Logs only why the mail was sent: no address, no code, and none of the server's text,
+        // Logs only why the email was sent: no address, no code, and none of the server's text,
         // which may repeat them.
         const { step, reply } = failure;
-        logger.error({ mail: mail.content.kind, tries, step, reply }, 'a mail could not be sent and was dropped');
+        logger.error({ mail: mail.content.kind, tries, step, reply }, 'an email could not be sent and was dropped');
         return;
       }
       await clock.sleep(pause, stopping.signal);
@@ -86,12 +88,12 @@ export function createMailQueue(deps: {
       if (stopping.signal.aborted || pending.size >= MAX_QUEUED) {
         logger.error(
           { mail: kind, waiting: pending.size },
-          'a mail was dropped: the queue is full or the node is stopping',
+          'an email was dropped: the queue is full or the node is stopping',
         );
         return;
       }
       const delivery = deliver(mail)
-        .catch((error) => logger.error({ err: error, mail: kind }, 'a mail was dropped by an unexpected error'))
+        .catch((error) => logger.error({ err: error, mail: kind }, 'an email was dropped by an unexpected error'))
         .finally(() => pending.delete(delivery));
       pending.add(delivery);
     },
@@ -111,7 +113,7 @@ export function createMailQueue(deps: {
 type Failure = Pick<MailFailure, 'permanent'> & { step: string; reply?: number };
 
 /**
- * Sends a test mail now and reports every step in plain sentences without credentials; `undefined`
+ * Sends a test email now and reports every step in plain sentences without credentials; `undefined`
  * while mail is not set up.
  *
  * @throws `auth.validation_failed` when `to` is not an address.
@@ -128,7 +130,7 @@ export async function tryMail(
   return outcome?.steps;
 }
 
-/** A mail that waits in the database; `payload` is a `StoredMail`. */
+/** An email that waits in the database; `payload` is a `StoredMail`. */
 export type StoredNotice = Pick<WebhookRecord, 'eventId' | 'userId' | 'payload'>;
 
 /** More recipients than a gateway has administrators. */
@@ -149,7 +151,7 @@ export async function findMailedAdministrators(
 }
 
 /**
- * Mails a stored notice to its user, at the address and in the language of that moment. `refused`:
+ * Emails a stored notice to its user, at the address and in the language of that moment. `refused`:
  * it would fail again. `failed`: the mail server could not be reached, or asks to wait.
  */
 export async function mailUser(
@@ -160,7 +162,7 @@ export async function mailUser(
   if (!user?.email || user.status !== STATUS.enabled) return 'refused';
   const outcome = await mailQueue.sendNow({
     ...{ id: eventId, to: user.email, language: pickLanguage(undefined, user.language) },
-    // Only stored mails are queued.
+    // Only stored emails are queued.
     content: payload as StoredMail,
   });
   if (!outcome || outcome.failure?.permanent) return 'refused';

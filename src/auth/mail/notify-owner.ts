@@ -25,7 +25,7 @@ const MAX_NEW_DEVICES = 5;
 const MAX_CHANGES = 20;
 
 /**
- * Mails the owner of an account what happened to it, to the address in `user`; after a change of
+ * Emails the owner of an account what happened to it, to the address in `user`; after a change of
  * address pass the former one. Call it after the commit. Does nothing without mail settings or an
  * address. Never rejects and does not wait for the mail server.
  */

@@ -3,7 +3,7 @@ import type { MailWords } from './words/english.ts';
 /** Says one sentence in the language of a mail. */
 export type Say = (words: keyof MailWords, values?: Readonly<Record<string, string | number>>) => string;
 
-/** Why a mail is sent, with its data. */
+/** Why an email is sent, with its data. */
 export type MailContent =
   /** A code that confirms an address: for a new account, or for an account that exists. */
   | { kind: 'verify' | 'bind'; code: string; minutes: number }
@@ -32,13 +32,13 @@ type BalanceLow = {
   url: string;
 };
 
-/** Mails that wait in the database until they are sent: none has a code or a secret. */
+/** Emails that wait in the database until they are sent: none has a code or a secret. */
 export type StoredMail = Extract<
   MailContent,
   { kind: 'backup_failed' | 'backup_overdue' | 'channel_failing' | 'balance_low' }
 >;
 
-/** The parts of a mail; all mails share one layout. */
+/** The parts of an email; all emails share one layout. */
 export type MailText = {
   subject: string;
   lines: string[];
@@ -66,7 +66,7 @@ export type NoticeSubject =
   | 'address_removed'
   | 'personal_token_made'
   | 'personal_token_removed'
-  /** Everything that signs in or confirms was removed, and the mail address too. */
+  /** Everything that signs in or confirms was removed, and the email address too. */
   | 'factors_removed';
 
 /** `operator`: a person at the command line of the server. */

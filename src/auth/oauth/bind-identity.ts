@@ -38,7 +38,9 @@ const BUILT_IN: Record<string, string> = {
   wechat: 'WeChat',
 };
 
-/** The caller's identities at providers. A mail address, stored as an identity too, is left out. */
+/**
+ * The caller's identities at providers. An email address, stored as an identity too, is left out.
+ */
 export async function listBindings(
   { store, settings }: { store: Store; settings: () => AuthSettings },
   { user }: PanelPrincipal,

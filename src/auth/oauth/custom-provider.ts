@@ -92,7 +92,7 @@ export function customProvider(
 }
 
 /**
- * The mail address, if the provider says under one of the usual names that it is verified. That
+ * The email address, if the provider says under one of the usual names that it is verified. That
  * statement covers only the address beside it: the `email` of the same object, or `field` where
  * there is no `email`.
  */

@@ -44,7 +44,7 @@ const MAX_DISPLAY_NAME = 64;
 /**
  * Completes a sign-in for the owner of an identity. Without an owner, it creates an account that
  * claims the identity in the sign-in's own transaction. Accounts are found by identity only, never
- * by mail address.
+ * by email address.
  *
  * @throws `auth.user_disabled`, and `auth.registration_disabled` when nobody owns the identity and
  * registration is off.

@@ -26,7 +26,7 @@ export type BalanceAlertView = {
   balance: number;
   is_low: boolean;
   mail: boolean;
-  /** False: the gateway sends no mail, or the account has no address. */
+  /** False: the gateway sends no email, or the account has no address. */
   can_mail: boolean;
   webhook_url: string | null;
   webhook_secret: 'none' | 'ready' | 'unreadable';
@@ -45,7 +45,7 @@ export type BalanceAlertEdit = {
 /** The secret is in clear text, and shown only in this answer. */
 export type BalanceAlertSaved = BalanceAlertView & { new_secret: string | null };
 
-/** Deliveries that are looked at: mails and the operator's are among them. */
+/** Deliveries that are looked at: emails and the operator's are among them. */
 const LATEST = { page: 1, pageSize: 5 };
 
 const balanceSubject = (userId: number): string => `balance:${userId}`;

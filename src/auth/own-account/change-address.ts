@@ -28,16 +28,16 @@ export type AddressDeps = {
 };
 
 /*
- * The mail address of a signed-in user. Every operation rejects with `auth.session_required` for a
+ * The email address of a signed-in user. Every operation rejects with `auth.session_required` for a
  * personal access token. Both changes need a Security Proof, since a mailed link to the address
  * opens the account. An account without any proof method, one of a provider only, needs none.
  */
 
 /**
- * Mails a code to the new address. An address of another account gets a code too: only the reader
+ * Emails a code to the new address. An address of another account gets a code too: only the reader
  * of that mailbox learns more.
  *
- * @throws `auth.method_disabled` while no mail can be sent, `auth.validation_failed`,
+ * @throws `auth.method_disabled` while no email can be sent, `auth.validation_failed`,
  * `auth.rate_limited`.
  */
 export async function sendAddressCode(
@@ -83,7 +83,7 @@ export async function bindAddress(
     await setEmail(tx, user.id, { email: address, at: clock.unix() });
     return before.email;
   });
-  logger.info({ userId: user.id }, 'mail address bound');
+  logger.info({ userId: user.id }, 'email address bound');
   if (former !== null && former.toLowerCase() !== address) {
     await ctx.notifyOwner({ ...user, email: former }, { about: 'address_changed', origin: principal.origin });
   }
@@ -111,7 +111,7 @@ export async function unbindAddress(
     await setEmail(tx, user.id, { email: null, at: clock.unix() });
     return present.email;
   });
-  logger.info({ userId: user.id }, 'mail address unbound');
+  logger.info({ userId: user.id }, 'email address unbound');
   await ctx.notifyOwner({ ...user, email: former }, { about: 'address_removed', origin: principal.origin });
 }
 

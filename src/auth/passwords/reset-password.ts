@@ -34,7 +34,7 @@ export type PasswordReset = {
   password: string;
   /**
    * Also removes everything else that signs in, confirms or receives mail for the account:
-   * two-factor, backup codes, passkeys, the personal access token, bound identities, the mail
+   * two-factor, backup codes, passkeys, the personal access token, bound identities, the email
    * address. An intruder may have added their own.
    */
   resetFactors: boolean;
@@ -98,10 +98,10 @@ export type MailedResetDone = { userId: number; username: string };
 const toHolder = (address: string) => ({ purpose: 'password_reset', address, userId: 0 }) as const;
 
 /**
- * Mails a reset link to the owner of an address. Body and timing of the answer are the same whether
- * there is an owner or not: the same statements run.
+ * Emails a reset link to the owner of an address. Body and timing of the answer are the same
+ * whether there is an owner or not: the same statements run.
  *
- * @throws `auth.method_disabled` while no mail can be sent, `auth.validation_failed`,
+ * @throws `auth.method_disabled` while no email can be sent, `auth.validation_failed`,
  * `auth.challenge_failed`.
  */
 export async function requestResetByMail(

@@ -35,7 +35,8 @@ export type ProofBundle = { proof_token: string; expires_at: number; method: Pro
 
 /**
  * Scopes that allow a lasting takeover of the account or of others: the security settings of all,
- * and a new password through another mail address. For these a password counts before a new factor.
+ * and a new password through another email address. For these a password counts before a new
+ * factor.
  */
 const TAKEOVER_SCOPES: readonly ProofScope[] = [PROOF_SCOPE.settingsSecurity, PROOF_SCOPE.accountEmail];
 const NEW_FACTOR_SECONDS = 24 * 60 * 60;
@@ -84,8 +85,8 @@ export async function allowedProofMethods(
 
 /**
  * Whether `scope` needs a proof of an account with these methods. Always, with two exceptions: the
- * first passkey of an account that has only a password, and a mail address for an account that has
- * no method (one that signs in through a provider only).
+ * first passkey of an account that has only a password, and an email address for an account that
+ * has no method (one that signs in through a provider only).
  */
 export function needsProof(scope: ProofScope, allowed: readonly ProofMethod[]): boolean {
   if (scope === PROOF_SCOPE.passkeyRegister) return allowed.includes('2fa') || allowed.includes('passkey');

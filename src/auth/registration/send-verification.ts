@@ -31,8 +31,8 @@ export type CodeRequest = {
 };
 
 /**
- * Mails a code that confirms the address of a new account. Body and timing of the answer are the
- * same for a free and for a taken address: the same statements run, and only the mail itself says
+ * Emails a code that confirms the address of a new account. Body and timing of the answer are the
+ * same for a free and for a taken address: the same statements run, and only the email itself says
  * that an account exists.
  *
  * @throws `auth.registration_disabled`, `auth.method_disabled` (addresses are not confirmed here),

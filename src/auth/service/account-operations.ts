@@ -148,7 +148,7 @@ export function registrationOperations(ctx: {
   };
 }
 
-/** The mail address of an account. */
+/** The email address of an account. */
 export function addressOperations(ctx: AddressDeps): Pick<GuardedAuth, 'mail'> {
   return {
     mail: {

@@ -83,13 +83,13 @@ export interface Auth extends GuardedAuth {
   /** Ends the streams of users, keys and sessions whose access ends. */
   watchAccess: AccessWatcher['watch'];
   readonly mail: GuardedAuth['mail'] & {
-    /** Sends a test mail under the present settings and reports every step. */
+    /** Sends a test email under the present settings and reports every step. */
     test(to: string, language: string): Promise<MailStep[] | undefined>;
     /** The administrators who have an address; none while mail is not set up. */
     findAdministrators(tx: Pick<Repositories, 'users'>): Promise<number[]>;
-    /** Mails a stored notice to its user now. `refused` is final. */
+    /** Emails a stored notice to its user now. `refused` is final. */
     sendStored(notice: StoredNotice): Promise<'sent' | 'refused' | 'failed'>;
-    /** Accepts no more mails, waits at most `graceMs` for queued ones and drops the rest. */
+    /** Accepts no more emails, waits at most `graceMs` for queued ones and drops the rest. */
     stop(graceMs: number): Promise<void>;
   };
   readonly limits: {
@@ -165,7 +165,7 @@ export interface GuardedAuth {
       twoFactor(principal: PanelPrincipal, userId: number): Promise<void>;
       passkeys(principal: PanelPrincipal, userId: number): Promise<{ deleted: number }>;
       personalToken(principal: PanelPrincipal, userId: number): Promise<void>;
-      /** `provider` is `email` for the mail address. */
+      /** `provider` is `email` for the email address. */
       binding(principal: PanelPrincipal, userId: number, provider: string): Promise<{ subject: string }>;
     };
   };
@@ -176,7 +176,7 @@ export interface GuardedAuth {
   readonly registration: {
     /** Creates an account with a password; opens no session. */
     register(registration: Registration): Promise<Registered>;
-    /** Mails the code that confirms the address of a new account. */
+    /** Emails the code that confirms the address of a new account. */
     sendVerification(request: CodeRequest): Promise<void>;
     /** The caller's own affiliate code. */
     affiliateCode(principal: PanelPrincipal): Promise<string>;
@@ -188,7 +188,7 @@ export interface GuardedAuth {
     rotateSecret(principal: PanelPrincipal): Promise<BalanceAlertSaved>;
   };
   readonly mail: {
-    /** The mail address of a signed-in user. */
+    /** The email address of a signed-in user. */
     readonly address: {
       sendCode(principal: PanelPrincipal, request: { email: string; origin: RequestOrigin }): Promise<void>;
       bind(

@@ -22,7 +22,7 @@ export type SignInAttempt = {
   origin: RequestOrigin;
   /** The account, if known. */
   userId?: number;
-  /** The name or mail address as typed. */
+  /** The name or email address as typed. */
   loginName?: string;
   /** Another identification: an identity at a provider, a passkey. */
   identity?: string;

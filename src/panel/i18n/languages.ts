@@ -12,7 +12,7 @@ export function preferredLanguage(): string {
   return wanted.map(findLanguage).find((language) => language !== undefined) ?? fallback;
 }
 
-/** The language of a user's mails; the gateway's `mail-languages.ts` falls back to English too. */
+/** The language of a user's emails; the gateway's `mail-languages.ts` falls back to English too. */
 export const mailLanguage = (chosen: string): string => findLanguage(chosen) ?? fallback;
 
 /** Matches the exact tag, then the primary one: `zh-TW` falls back to `zh`. */

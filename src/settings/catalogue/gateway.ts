@@ -19,12 +19,12 @@ import {
 } from './option-rule.ts';
 
 export const gatewayOptions = {
-  /** The gateway's name in the panel, in mails, authenticator apps and passkey dialogs. */
+  /** The gateway's name in the panel, in emails, authenticator apps and passkey dialogs. */
   SystemName: {
     proof: 'none',
     ...text('Taskgate', (value) => value.trim() !== '', `one line of 1 to ${MAX_TEXT} visible characters`),
   },
-  /** The address at which people reach the gateway; links in answers and mails begin with it. */
+  /** The address at which people reach the gateway; links in answers and emails begin with it. */
   ServerAddress: { proof: 'settings.security', ...originAddress() },
   /** The address at which vendors and clients fetch artifacts, if it differs. */
   TaskPublicAddress: { proof: 'settings.security', ...baseAddress('') },
@@ -102,13 +102,13 @@ export const mailOptions = {
   /** The username. Empty: the server accepts mail without one. */
   SMTPAccount: { proof: 'settings.security', ...text('') },
   SMTPToken: { proof: 'settings.security', ...secret('the password of SMTPAccount') },
-  /** The sender of all mails. */
+  /** The sender of all emails. */
   SMTPFrom: {
     proof: 'settings.security',
     ...text(
       '',
       (value) => value === '' || isSender(value),
-      'a mail address (gate@example.org), or a name and a mail address (Our gate <gate@example.org>), or nothing',
+      'an email address (gate@example.org), or a name and an email address (Our gate <gate@example.org>), or nothing',
     ),
   },
   /** TLS from the first byte. */

@@ -1,4 +1,4 @@
-/** The outbox of webhooks, notices and mails: their states, and for how long they are tried. */
+/** The outbox of webhooks, notices and emails: their states, and for how long they are tried. */
 import type { JsonObject } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 
@@ -34,7 +34,9 @@ export const OPERATOR = 0;
  */
 export type WebhookStatus = 'pending' | 'delivered' | 'failed' | 'superseded';
 
-/** A notice in the outbox: to a client's receiver, to the operator, or a mail (`url` is `MAIL`). */
+/**
+ * A notice in the outbox: to a client's receiver, to the operator or by email (`url` is `MAIL`).
+ */
 export type WebhookRecord = {
   id: number;
   /** `msg_…`; every attempt sends it. */
@@ -145,7 +147,7 @@ export interface WebhookStore {
   untilDue(): Promise<number | undefined>;
   /**
    * Claims pending webhooks that are due, the longest overdue first. Skips those in `exclude`, and
-   * those whose task has an earlier one under way. `mailLeaseForMs`: of mails; absent: as others.
+   * those whose task has an earlier one under way. `mailLeaseForMs`: of emails; absent: as others.
    */
   claim(claim: {
     owner: string;

@@ -184,8 +184,8 @@ export interface PasskeyStore {
 
 /**
  * Who owns an identity: `subject` at `provider`. The provider is `telegram`, `github`, … or the
- * slug of a custom provider, at most 32 characters; the subject has at most 128. A mail address is
- * an identity too, lower-cased, under the provider `email`.
+ * slug of a custom provider, at most 32 characters; the subject has at most 128. An email address
+ * is an identity too, lower-cased, under the provider `email`.
  */
 export type IdentityRecord = { provider: string; subject: string; userId: number; createdAt: number };
 

@@ -1,5 +1,5 @@
 /**
- * Sends a mail by SMTP: the conversation with the server, its deadlines, and what must be
+ * Sends an email by SMTP: the conversation with the server, its deadlines, and what must be
  * encrypted.
  */
 import type { Socket } from 'node:net';

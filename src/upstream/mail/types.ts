@@ -1,6 +1,6 @@
 import type { Sentence } from '../../kernel/index.ts';
 
-/** The SMTP server that mails are submitted to. */
+/** The SMTP server that emails are submitted to. */
 export type MailServer = {
   /**
    * A name or an IP address. Private addresses are allowed, because only administrators set the
@@ -32,7 +32,7 @@ export type Mail = {
   from: string;
   /** One address, without a name. */
   to: string;
-  /** Names the mail in its Message-ID, so that a repeated one is known; absent: a new name. */
+  /** Names the email in its Message-ID, so that a repeated one is known; absent: a new name. */
   id?: string;
   /** One line. */
   subject: string;
@@ -60,5 +60,5 @@ export type MailFailure = {
 /** The last step is the one that failed, if any. */
 export type MailOutcome = { steps: MailStep[]; failure?: MailFailure };
 
-/** Submits one mail. Never rejects; takes less than a minute. */
+/** Submits one email. Never rejects; takes less than a minute. */
 export type SendMail = (server: MailServer, mail: Mail) => Promise<MailOutcome>;

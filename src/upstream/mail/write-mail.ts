@@ -12,7 +12,7 @@ const NAME = /^[\w-]{1,64}$/;
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 
 /**
- * The mail as MIME: text and HTML. Anything that could add a header or another recipient is
+ * The email as MIME: text and HTML. Anything that could add a header or another recipient is
  * refused, never repaired: line breaks and control characters in names and subjects, and anything
  * but one plain address.
  */

@@ -150,7 +150,7 @@ describe('accounts', () => {
     });
   });
 
-  test('can lose factors, tokens, identities and the mail address', async () => {
+  test('can lose factors, tokens, identities and the email address', async () => {
     const { id, username, token } = await make({ email: 'bound@example.org' });
     const pat = (await send('POST', '/api/user/token', { token })).json.data.token;
     const session = await panel.logIn(username);

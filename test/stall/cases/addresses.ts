@@ -101,7 +101,7 @@ export const addressCases = [
     limitedBy: 'the size of a provider’s answer',
   }),
   stallCase({
-    name: 'mail address',
+    name: 'email address',
     limit: MAX_ADDRESS,
     worst: (size) => ({
       'dots in the name': fill('a.', size, { before: '', after: '@' }),

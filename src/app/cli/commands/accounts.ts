@@ -46,7 +46,7 @@ export async function resetPassword(input: CommandInput): Promise<ExitCode> {
   const lines = [`password of "${reset.username}" set; all its sessions have ended`];
   if (resetFactors) {
     lines.push('two-factor, backup codes, passkeys and the personal access token are removed');
-    lines.push('bound identities and the mail address are removed: bind them again after signing in');
+    lines.push('bound identities and the email address are removed: bind them again after signing in');
   }
   if (reset.switchedOn)
     lines.push(

@@ -1,6 +1,6 @@
 import type { MailWords } from './english.ts';
 
-/** The mails in Chinese. */
+/** The emails in Chinese. */
 export const chinese: MailWords = {
   'verify.subject': '确认您在 {{system}} 的邮箱',
   'verify.line': '有人用此邮箱在 {{system}} 注册账号。如果是您本人，请输入以下验证码：',

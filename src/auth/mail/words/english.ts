@@ -82,5 +82,5 @@ export const english = {
     'Your password was changed. Your second factor, passkeys, access token, connected accounts and this email address were removed, and all sessions have ended.',
 };
 
-/** The sentences of all mails. `{{name}}` stands for a value. */
+/** The sentences of all emails. `{{name}}` stands for a value. */
 export type MailWords = Readonly<Record<keyof typeof english, string>>;

@@ -1,6 +1,6 @@
 import type { MailWords } from './english.ts';
 
-/** The mails in German. */
+/** The emails in German. */
 export const german: MailWords = {
   'verify.subject': 'Bestätigen Sie Ihre E-Mail-Adresse für {{system}}',
   'verify.line':

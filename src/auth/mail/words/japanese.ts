@@ -1,6 +1,6 @@
 import type { MailWords } from './english.ts';
 
-/** The mails in Japanese. */
+/** The emails in Japanese. */
 export const japanese: MailWords = {
   'verify.subject': '{{system}}のメールアドレスの確認',
   'verify.line': 'このメールアドレスで{{system}}への登録がありました。ご本人の場合は、次のコードを入力してください。',

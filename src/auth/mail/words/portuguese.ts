@@ -1,6 +1,6 @@
 import type { MailWords } from './english.ts';
 
-/** The mails in Portuguese. */
+/** The emails in Portuguese. */
 export const portuguese: MailWords = {
   'verify.subject': 'Confirme seu e-mail no {{system}}',
   'verify.line': 'Alguém usou este e-mail para se cadastrar no {{system}}. Se foi você, digite este código:',

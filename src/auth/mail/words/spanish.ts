@@ -1,6 +1,6 @@
 import type { MailWords } from './english.ts';
 
-/** The mails in Spanish. */
+/** The emails in Spanish. */
 export const spanish: MailWords = {
   'verify.subject': 'Confirma tu correo para {{system}}',
   'verify.line': 'Alguien usó este correo para registrarse en {{system}}. Si fuiste tú, introduce este código:',

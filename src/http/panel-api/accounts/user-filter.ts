@@ -21,7 +21,7 @@ const text = (description: string) => t.Optional(t.String({ maxLength: 200, desc
 export const listQuery = {
   sort_by: text(Object.keys(SORTS).join(', ')),
   sort_order: text('asc (the default) or desc'),
-  keyword: text('An id, or a part of a username, display name or mail address'),
+  keyword: text('An id, or a part of a username, display name or email address'),
   group: text('The name of a group'),
   role: text('1 user, 10 administrator, 100 root'),
   status: text('1 enabled, 2 disabled, -1 deleted'),

@@ -34,7 +34,7 @@ export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; cha
       detail: {
         tags: ['Users'],
         summary: 'Search accounts by ID or name',
-        description: `At most ${MAX_NAMES}. keyword is also looked for in display names and mail addresses.`,
+        description: `At most ${MAX_NAMES}. keyword is also looked for in display names and email addresses.`,
       },
     })
     .get(

@@ -36,7 +36,9 @@ export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         body: strictObject({
           username: t.String({ minLength: 1, maxLength: 200 }),
           password: t.String({ minLength: 1, maxLength: 1000, description: '8 to 128 characters.' }),
-          email: t.Optional(t.String({ maxLength: 320, description: 'Required if mail addresses must be confirmed.' })),
+          email: t.Optional(
+            t.String({ maxLength: 320, description: 'Required if email addresses must be confirmed.' }),
+          ),
           verification_code: t.Optional(t.String({ maxLength: 64, description: 'The code emailed to this address.' })),
           aff_code: t.Optional(
             t.String({ maxLength: 64, description: 'The affiliate code of the user who invited you.' }),
@@ -88,7 +90,7 @@ const ADDRESS_PROOF: ProofNeed = {
 };
 
 /**
- * Mailed codes and links: resetting a password, and binding the mail address of a signed-in user.
+ * Mailed codes and links: resetting a password, and binding the email address of a signed-in user.
  */
 export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Mail'] })

@@ -16,7 +16,7 @@ import { fieldErrorText, validateEmail } from './validate-account.ts';
 import { WithGatewayStatus } from './with-gateway-status.tsx';
 
 /**
- * Requests a link to choose a new password. Only the mail reveals whether the address has an
+ * Requests a link to choose a new password. Only the email reveals whether the address has an
  * account.
  */
 export function ForgotPasswordPage() {

@@ -98,7 +98,7 @@ function OnOff({ isOn }: { isOn: boolean }) {
   );
 }
 
-/** Mails of a low balance. The first way that is chosen also turns the warning on. */
+/** Emails of a low balance. The first way that is chosen also turns the warning on. */
 function LowBalanceMail({ alert }: { alert: BalanceAlert }) {
   const { t } = useTranslation();
   const choose = useAlertChoice();

@@ -16,7 +16,7 @@ export type MarkdownProps = {
 
 /**
  * Markdown as elements, below a heading of level 1. HTML and images are shown as the text they are
- * written as, and links lead to web and mail addresses and pages of the panel only: nothing in it
+ * written as, and links lead to web and email addresses and pages of the panel only: nothing in it
  * can execute or load.
  */
 export function MarkdownView({ source, isTitled = false }: MarkdownProps) {
@@ -134,7 +134,7 @@ function renderPart(part: PhrasingContent): ReactNode {
 }
 
 /**
- * Whether a link of a text leads to a web or mail address, with its scheme written out, or to a
+ * Whether a link of a text leads to a web or email address, with its scheme written out, or to a
  * page of the panel. Browsers read `//host` and `/\host` as another site, and leave out tabs and
  * line ends, so a path has neither backslashes nor white space.
  */
