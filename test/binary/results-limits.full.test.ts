@@ -78,7 +78,7 @@ const rows = (sql: string): Record<string, string | number>[] => {
 };
 /**
  * Stops, changes the database as time does, starts, and waits for the clean-up that comes with the
- * start: its last step on results removes a file that no row knows.
+ * start: its last step on files removes one that no row knows.
  */
 async function passTime(...changes: string[]): Promise<void> {
   const { dataDir, port } = gateway;
@@ -129,6 +129,8 @@ describe('a group', () => {
       );
     const daily = -Math.round(((2 * FILE_BYTES) / 1e9) * 100 * 500_000);
     await passTime();
+    // It is the step after those on files.
+    await until('the day is charged', () => charges().length > 0);
     expect(charges()).toEqual([{ user_id: vip.id, amount: daily }]);
     await passTime();
     expect(charges()).toHaveLength(1);
