@@ -41,7 +41,7 @@ test('a range is said in the units that suit its ends', () => {
 });
 
 test.each([
-  [1, 'number.listPrice'],
+  [1, 'number.yourPrice'],
   [0.8, 'number.off 20%'],
   [1.25, 'number.above 25%'],
   [0, 'number.free'],

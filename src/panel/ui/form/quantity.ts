@@ -77,11 +77,11 @@ export function describeRange(t: TFunction, unit: QuantityUnit | undefined, { lo
   return t(unit === undefined ? 'number.between' : 'number.range', { low: formatBound(low), high: formatBound(high) });
 }
 
-/** What a ratio of the list price means. */
+/** What a ratio of the operator's price means. */
 export function describeRatio(t: TFunction, ratio: number, language: string): string {
   const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 });
   if (ratio === 0) return t('number.free');
-  if (ratio === 1) return t('number.listPrice');
+  if (ratio === 1) return t('number.yourPrice');
   return ratio < 1
     ? t('number.off', { percent: percent.format(1 - ratio) })
     : t('number.above', { percent: percent.format(ratio - 1) });

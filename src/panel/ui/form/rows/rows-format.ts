@@ -11,7 +11,7 @@ export type RowColumn = {
   choices?: readonly { value: string; label: TextKey }[];
   /** The value in a new row. */
   initial?: string;
-  /** What a number counts, chosen beside it, or that it is a ratio of the list price. */
+  /** What a number counts, chosen beside it, or that it is a ratio of the operator's price. */
   unit?: QuantityUnit | 'ratio' | undefined;
   /** What an empty field means, which is stored as 0. */
   zero?: TextKey;
