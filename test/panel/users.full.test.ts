@@ -269,13 +269,17 @@ describe('an account', () => {
       await dialog.getByRole('button', { name: action }).click();
       await dialog.waitFor({ state: 'hidden' });
     };
-    await page.getByRole('button', { name: 'Disable account' }).click();
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('menuitem', { name: 'Disable account' }).click();
     await answer('Disable “vera”?', 'Disable account');
     await waitForText(page, 'Disabled');
     expect(await canSignIn('vera')).toBe(false);
+    await page.goto(`${origin()}/users?keyword=vera`);
+    await page.getByRole('row', { name: 'vera' }).getByText('Disabled').waitFor();
+    await page.goBack();
     await page.getByRole('button', { name: 'Enable account' }).click();
     await answer('Enable “vera”?', 'Enable account');
-    await page.getByRole('button', { name: 'Disable account' }).waitFor();
+    await page.getByRole('button', { name: 'Enable account' }).waitFor({ state: 'detached' });
 
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByRole('menuitem', { name: 'Make administrator' }).click();
@@ -467,11 +471,10 @@ testInFullRun('an account that does not exist shows a not-found page with a link
 describe('roles', () => {
   test('administrators see actions for users, none for administrators and root', async () => {
     const page = await openAs('ada', `/users/${idFor('ulf')}`);
-    await page.getByRole('button', { name: 'Disable account' }).waitFor();
-    expect(await page.getByText('Sessions').count()).toBe(0);
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByRole('menuitem').first().waitFor();
-    expect(await page.getByRole('menuitem').allInnerTexts()).toEqual(['Delete account']);
+    expect(await page.getByRole('menuitem').allInnerTexts()).toEqual(['Disable account', 'Delete account']);
+    expect(await page.getByText('Sessions').count()).toBe(0);
 
     await page.goto(`${origin()}/users/${idFor('grace')}`);
     await alert(page).getByText('You can’t manage this account').waitFor();

@@ -100,7 +100,7 @@ export const dialogStates: readonly PanelState[] = [
       await page.getByRole('dialog').getByRole('alert').first().waitFor();
     }),
   },
-  { name: 'ask-user-disable', path: user, act: asked('users.disable') },
+  { name: 'ask-user-disable', path: user, act: fromMenu('users.disable') },
   { name: 'ask-user-delete', path: user, act: fromMenu('users.delete') },
   { name: 'ask-user-promote', path: user, act: fromMenu('users.promote') },
   {

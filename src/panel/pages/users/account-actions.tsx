@@ -1,9 +1,9 @@
-import { ActionIcon, Button, Group, Menu, Text } from '@mantine/core';
+import { Button, Group, Menu, Text } from '@mantine/core';
 import {
   IconArrowDown,
   IconArrowUp,
+  IconBan,
   IconClipboardList,
-  IconDots,
   IconFileDescription,
   IconTrash,
 } from '@tabler/icons-react';
@@ -17,6 +17,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { MoreMenu } from '../../ui/page/more-menu.tsx';
 import type { Rights } from './account-rules.tsx';
 
 type Action = 'enable' | 'disable' | 'promote' | 'demote' | 'delete';
@@ -72,6 +73,7 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
     if (await confirm(question)) change.mutate(action);
   };
   const roleChange: Action | null = rights.promote ? 'promote' : rights.demote ? 'demote' : null;
+  const isEnabled = account.status === accountStatus.enabled;
   const icon = { size: 18, stroke: 1.6, 'aria-hidden': true } as const;
   return (
     <div>
@@ -84,51 +86,45 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
         >
           {t('case.open')}
         </Button>
-        {rights.switch && (
-          <Button
-            variant="default"
-            loading={change.isPending}
-            onClick={() => void ask(account.status === accountStatus.enabled ? 'disable' : 'enable')}
-          >
-            {t(account.status === accountStatus.enabled ? 'users.disable' : 'users.enable')}
+        {rights.switch && !isEnabled && (
+          <Button variant="default" loading={change.isPending} onClick={() => void ask('enable')}>
+            {t('users.enable')}
           </Button>
         )}
-        {(roleChange !== null || rights.delete || isRoot) && (
-          <Menu width={240}>
-            <Menu.Target>
-              <ActionIcon variant="default" size={36} aria-label={t('app.more')}>
-                <IconDots {...icon} />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>
-              {roleChange !== null && (
-                <Menu.Item
-                  leftSection={roleChange === 'promote' ? <IconArrowUp {...icon} /> : <IconArrowDown {...icon} />}
-                  onClick={() => void ask(roleChange)}
-                >
-                  {t(texts[roleChange].action)}
-                </Menu.Item>
-              )}
-              {isRoot && (
-                <Menu.Item
-                  component={Link}
-                  to={`/audit?target=user:${account.id}`}
-                  leftSection={<IconClipboardList {...icon} />}
-                >
-                  {t('nav.audit')}
-                </Menu.Item>
-              )}
-              {rights.delete && (
-                <Menu.Item
-                  c="var(--mantine-color-error)"
-                  leftSection={<IconTrash {...icon} />}
-                  onClick={() => void ask('delete')}
-                >
-                  {t('users.delete')}
-                </Menu.Item>
-              )}
-            </Menu.Dropdown>
-          </Menu>
+        {(rights.switch || isRoot) && (
+          <MoreMenu isPending={change.isPending}>
+            {roleChange !== null && (
+              <Menu.Item
+                leftSection={roleChange === 'promote' ? <IconArrowUp {...icon} /> : <IconArrowDown {...icon} />}
+                onClick={() => void ask(roleChange)}
+              >
+                {t(texts[roleChange].action)}
+              </Menu.Item>
+            )}
+            {isRoot && (
+              <Menu.Item
+                component={Link}
+                to={`/audit?target=user:${account.id}`}
+                leftSection={<IconClipboardList {...icon} />}
+              >
+                {t('nav.audit')}
+              </Menu.Item>
+            )}
+            {rights.switch && isEnabled && (
+              <Menu.Item leftSection={<IconBan {...icon} />} onClick={() => void ask('disable')}>
+                {t('users.disable')}
+              </Menu.Item>
+            )}
+            {rights.delete && (
+              <Menu.Item
+                c="var(--mantine-color-error)"
+                leftSection={<IconTrash {...icon} />}
+                onClick={() => void ask('delete')}
+              >
+                {t('users.delete')}
+              </Menu.Item>
+            )}
+          </MoreMenu>
         )}
       </Group>
       {change.isError && <ErrorNotice error={change.error} />}

@@ -32,7 +32,6 @@ export function AccountBalance({ account, rights }: { account: Account; rights: 
       {rights.balance && (
         <Group>
           <Button
-            variant="default"
             leftSection={<IconCoin size={18} stroke={1.6} aria-hidden="true" />}
             onClick={() => setChanging(true)}
           >

@@ -13,7 +13,7 @@ import { type Filters, useDebouncedFilter, useFilters } from '../../ui/form/use-
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
-import { RowBrief } from '../../ui/table/row-brief.tsx';
+import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { AccountStatus, RoleName } from './account-rules.tsx';
 import { NewUserDialog } from './new-user-dialog.tsx';
 import classes from './users.module.css';
@@ -164,12 +164,11 @@ function useColumns(accounts: readonly AccountRow[]): readonly Column<AccountRow
         </>
       ),
     },
-    { key: 'status', heading: t('users.status'), render: (account) => <ListedStatus account={account} /> },
     {
       key: 'balance',
       heading: t('users.balance'),
       numeric: true,
-      render: ({ quota }) => <Balance quota={quota} shown={balance(quota)} />,
+      render: ({ quota }) => balance(quota),
     },
     { key: 'used', heading: t('users.used'), numeric: true, render: ({ used_quota: used }) => spent(used) },
     {
@@ -181,22 +180,8 @@ function useColumns(accounts: readonly AccountRow[]): readonly Column<AccountRow
   ];
 }
 
-/** Most accounts are active: only the others stand out. */
-function ListedStatus({ account }: { account: AccountRow }) {
-  const { t } = useTranslation();
-  if (!isActive(account)) return <AccountStatus account={account} />;
-  return (
-    <Text size="sm" c="dimmed">
-      {t('users.enabled')}
-    </Text>
-  );
-}
-
+/** Most accounts are: only the others show their status. */
 const isActive = ({ status, deleted_at: at }: AccountRow): boolean => at === 0 && status === accountStatus.enabled;
-
-/** An account that has nothing left stands out. */
-const Balance = ({ quota, shown }: { quota: number; shown: string }) =>
-  quota > 0 ? shown : <span className={classes.empty}>{shown}</span>;
 
 const hasDisplayName = ({ display_name: name, username }: AccountRow): boolean => name !== '' && name !== username;
 
@@ -204,18 +189,24 @@ function AccountBrief({ account }: { account: AccountRow }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { id, display_name: name, username, email, role, group, quota, last_login_at: at } = account;
+  const who = [
+    email ?? (hasDisplayName(account) ? username : ''),
+    role === roles.user ? '' : t(roleTextKey(role)),
+    group === 'default' ? '' : group,
+  ].filter((text) => text !== '');
   return (
     <RowBrief
       name={hasDisplayName(account) ? name : username}
       to={`/users/${id}`}
-      figure={<Balance quota={quota} shown={format.money(quota)} />}
-      {...(isActive(account) ? {} : { state: <AccountStatus account={account} /> })}
-      facts={[
-        email ?? (hasDisplayName(account) ? username : ''),
-        role === roles.user ? '' : t(roleTextKey(role)),
-        group === 'default' ? '' : group,
-        at === 0 ? t('users.signedInNever') : t('users.signedIn', { ago: format.ago(at) }),
-      ]}
+      figure={format.money(quota)}
+      state={
+        isActive(account) ? (
+          <BriefText>{who.join(' · ') || t(roleTextKey(role))}</BriefText>
+        ) : (
+          <AccountStatus account={account} />
+        )
+      }
+      facts={[at === 0 ? t('users.signedInNever') : t('users.signedIn', { ago: format.ago(at) })]}
     />
   );
 }
@@ -233,6 +224,7 @@ function AccountName({ account }: { account: AccountRow }) {
           {second}
         </Text>
       )}
+      {!isActive(account) && <AccountStatus account={account} />}
     </div>
   );
 }
