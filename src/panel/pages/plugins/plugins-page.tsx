@@ -138,7 +138,7 @@ function PluginGroups({ plugins }: { plugins: readonly PluginSummary[] }) {
       <Title order={2} fz={16} mb={10}>
         {heading}
       </Title>
-      <PluginRows label={heading} plugins={rows} />
+      <PluginRows label={heading} plugins={rows} isInUse={rows[0]?.channel_count !== 0} />
     </section>
   ));
 }
@@ -163,9 +163,26 @@ function RuntimeNotice({ runtime }: { runtime: PluginRuntime }) {
   );
 }
 
-function PluginRows({ label, plugins }: { label: string; plugins: readonly PluginSummary[] }) {
+type PluginRowsProps = { label: string; plugins: readonly PluginSummary[]; isInUse: boolean };
+
+function PluginRows({ label, plugins, isInUse }: PluginRowsProps) {
   const { t } = useTranslation();
   const format = useFormat();
+  const channels: Column<PluginSummary> = {
+    key: 'channels',
+    heading: t('plugins.channels'),
+    numeric: true,
+    render: ({ channel_count: count, in_flight_count: running }) => (
+      <>
+        {format.number(count)}
+        {running > 0 && (
+          <Text size="xs" c="dimmed">
+            {t('plugins.runningCount', { count: running, shown: format.number(running) })}
+          </Text>
+        )}
+      </>
+    ),
+  };
   const columns: readonly Column<PluginSummary>[] = [
     { key: 'name', heading: t('plugins.plugin'), render: (plugin) => <PluginName plugin={plugin} /> },
     {
@@ -187,33 +204,11 @@ function PluginRows({ label, plugins }: { label: string; plugins: readonly Plugi
       minor: true,
       render: ({ meta, narrowed_models: narrowed }) => format.number((narrowed ?? meta?.models ?? []).length),
     },
+    ...(isInUse ? [channels] : []),
     {
-      key: 'channels',
-      heading: t('plugins.channels'),
-      numeric: true,
-      render: ({ key, enabled, channel_count: count, in_flight_count: running }) =>
-        count > 0 || !enabled ? (
-          <>
-            {format.number(count)}
-            {running > 0 && (
-              <Text size="xs" c="dimmed">
-                {t('plugins.runningCount', { count: running, shown: format.number(running) })}
-              </Text>
-            )}
-          </>
-        ) : (
-          <span className={classes.add}>
-            <span>{format.number(0)}</span>
-            <Anchor component={Link} to={newChannelPath(key)} size="sm">
-              {t('channels.add')}
-            </Anchor>
-          </span>
-        ),
-    },
-    {
-      key: 'switch',
-      heading: t('plugins.switch'),
-      render: (plugin) => <PluginSwitch plugin={plugin} />,
+      key: 'act',
+      ...(isInUse ? { heading: t('plugins.switch') } : { heading: t('channels.add'), actions: true }),
+      render: (plugin) => <PluginAct plugin={plugin} />,
     },
   ];
   return (
@@ -233,13 +228,12 @@ function PluginBrief({ plugin }: { plugin: PluginSummary }) {
   const { meta, key, channel_count: channels } = plugin;
   const name = meta?.name ?? key;
   const models = (plugin.narrowed_models ?? meta?.models ?? []).length;
-  const isRegistered = plugin.runtime_status === 'registered';
   return (
     <RowBrief
       icon={<PluginLogo plugin={plugin} />}
       name={name}
       to={`/plugins/${encodeURIComponent(key)}`}
-      state={isRegistered ? undefined : <PluginStateWord plugin={plugin} />}
+      state={plugin.runtime_status === 'registered' ? undefined : <PluginStateWord plugin={plugin} />}
       facts={[]}
       detail={
         <Text span inherit lineClamp={2}>
@@ -252,23 +246,25 @@ function PluginBrief({ plugin }: { plugin: PluginSummary }) {
           ].join(' · ')}
         </Text>
       }
-      actions={
-        channels > 0 || !isRegistered ? (
-          <PluginSwitch plugin={plugin} />
-        ) : (
-          <ActionIcon
-            component={Link}
-            to={newChannelPath(key)}
-            variant="subtle"
-            color="gray"
-            size={44}
-            aria-label={`${t('channels.add')}: ${name}`}
-          >
-            <IconPlus size={18} stroke={1.6} aria-hidden="true" />
-          </ActionIcon>
-        )
-      }
+      actions={<PluginAct plugin={plugin} isSmall />}
     />
+  );
+}
+
+/** What is done next: a plugin gets a channel, or is switched. Its page has the switch, too. */
+function PluginAct({ plugin, isSmall = false }: { plugin: PluginSummary; isSmall?: boolean }) {
+  const { t } = useTranslation();
+  const { key, meta, channel_count: channels, runtime_status: state } = plugin;
+  if (channels > 0 || state !== 'registered') return <PluginSwitch plugin={plugin} />;
+  const action = { to: newChannelPath(key), 'aria-label': `${t('channels.add')}: ${meta?.name ?? key}` };
+  return isSmall ? (
+    <ActionIcon component={Link} {...action} variant="subtle" color="gray" size={44}>
+      <IconPlus size={18} stroke={1.6} aria-hidden="true" />
+    </ActionIcon>
+  ) : (
+    <Anchor component={Link} {...action} size="sm">
+      {t('channels.add')}
+    </Anchor>
   );
 }
 
