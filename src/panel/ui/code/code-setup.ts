@@ -7,6 +7,9 @@ import { tags } from '@lezer/highlight';
 
 export type CodeLanguage = 'javascript' | 'json' | 'text';
 
+const added = (percent: number): string => `color-mix(in srgb, var(--tg-signal) ${percent}%, transparent)`;
+const removed = (percent: number): string => `color-mix(in srgb, var(--mantine-color-error) ${percent}%, transparent)`;
+
 const frame = EditorView.theme({
   '&': { backgroundColor: 'transparent', color: 'var(--mantine-color-text)', fontSize: '13px' },
   '&.cm-focused': { outline: '2px solid var(--mantine-primary-color-filled)', outlineOffset: '1px' },
@@ -26,18 +29,24 @@ const frame = EditorView.theme({
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground, .cm-content ::selection': {
     backgroundColor: 'color-mix(in srgb, var(--mantine-primary-color-filled) 28%, transparent) !important',
   },
-  '.cm-changedLine, .cm-insertedLine': {
-    backgroundColor: 'color-mix(in srgb, var(--tg-signal) 14%, transparent) !important',
+  // Lines keep the colours of their language, which can be read on their tints.
+  '.cm-changedLine, .cm-changedLineGutter': { background: `${added(14)} !important` },
+  '.cm-deletedChunk, .cm-deletedLineGutter, &.cm-merge-a :is(.cm-changedLine, .cm-changedLineGutter)': {
+    background: `${removed(10)} !important`,
   },
-  '.cm-deletedChunk, &.cm-merge-a .cm-changedLine': {
-    backgroundColor: 'color-mix(in srgb, var(--mantine-color-error) 12%, transparent) !important',
+  // Changed characters have one look on both sides, unless they are the whole line.
+  '.cm-changedText': { background: `${added(30)} !important` },
+  '.cm-deletedText, &.cm-merge-a .cm-changedText': { background: `${removed(24)} !important` },
+  ':is(ins, del) > .cm-changedText:only-child': { background: 'none !important' },
+  '.cm-deletedText, .cm-changedText:not(:only-child), .cm-changedText:not(:only-child) *': {
+    color: 'var(--mantine-color-text)',
   },
-  '.cm-changedLineGutter': { background: 'var(--tg-signal) !important' },
-  '&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter': {
-    background: 'var(--mantine-color-error) !important',
+  '.cm-changeGutter': { width: '16px', paddingLeft: '0', textAlign: 'center' },
+  '.cm-changedLineGutter::before': { color: 'var(--mantine-primary-color-filled)', content: '"+"' },
+  '.cm-deletedLineGutter::before, &.cm-merge-a .cm-changedLineGutter::before': {
+    color: 'var(--mantine-color-error)',
+    content: '"−"',
   },
-  // What is gone needs no colours of its language, which are too pale on red.
-  '.cm-deletedChunk .cm-deletedText, .cm-deletedChunk .cm-deletedLine *': { color: 'var(--mantine-color-text)' },
 });
 
 const colours = HighlightStyle.define([
