@@ -82,30 +82,34 @@ type SettingsFaults = {
   unlistedProxy: string | undefined;
 };
 
-/** What an administrator should look at, errors first. */
+/**
+ * What an administrator should look at: errors first, then warnings, both by what is lost if nobody
+ * looks. Data and money come before who gets in, that before what stops, what stops before what is
+ * only missed.
+ */
 export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[]> {
   const { gateway, taskRooms, watches, settings } = deps;
   const parts = await Promise.all([
-    pluginItems(gateway),
+    dataItems(watches),
+    ledgerItems(watches),
+    diskItems(watches),
+    backupItems(deps),
+    jobItems(taskRooms),
     revokedItems(gateway),
+    settingItems(settings),
+    proxyItems(settings),
+    listNodeAttention(deps.store),
+    clockItems(watches),
+    pluginItems(gateway),
     failingItems(gateway),
     listChannelAttention({ ...gateway, ...taskRooms, clock: deps.clock }),
     taskItems(deps),
-    jobItems(taskRooms),
     listModelAttention(gateway),
     addressItems(settings),
-    settingItems(settings),
-    proxyItems(settings),
-    diskItems(watches),
-    clockItems(watches),
     resultItems(taskRooms),
+    noticeItems(deps),
     retentionItems(settings),
     maintenanceItems(settings),
-    ledgerItems(watches),
-    dataItems(watches),
-    listNodeAttention(deps.store),
-    backupItems(deps),
-    noticeItems(deps),
   ]);
   const items = parts.flat();
   return [

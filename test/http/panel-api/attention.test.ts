@@ -107,6 +107,10 @@ describe('what needs attention', () => {
     expect(by('node_gone')).toEqual([]);
     const severities = items.map(({ severity }) => severity);
     expect(severities.lastIndexOf('error')).toBeLessThan(severities.indexOf('warning'));
+    // Money comes before what stops, and who gets in before old tasks.
+    const codes = items.map(({ code }) => code);
+    expect(codes.indexOf('ledger_mismatch')).toBeLessThan(codes.indexOf('channel_failing'));
+    expect(codes.lastIndexOf('setting_unsafe')).toBeLessThan(codes.indexOf('tasks_overdue'));
     for (const item of items) expect(JSON.stringify(item)).not.toContain(VENDOR_KEY);
   });
 
