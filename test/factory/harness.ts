@@ -3,6 +3,7 @@
  */
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { type Administrator, ask, type Gateway, letNothingWait, setUp, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import {
   mark,
   type NativeClient,
@@ -176,14 +177,11 @@ async function askNatively({ gateway, key, ids }: Stage, { path, json, form }: N
 
 /** Polls until the vendor's answer says that the task has ended, and gives that answer. */
 async function waitAsVendorsDo(stage: Stage, client: NativeClient, id: string): Promise<Record<string, unknown>> {
-  const deadline = performance.now() + 100_000;
-  for (;;) {
+  return until(`a client sees the end of ${id}`, async () => {
     const { status, body } = await askNatively(stage, client.read(id));
     if (status !== 200) throw new Error(`the task ${id} cannot be read: ${status} ${JSON.stringify(body)}`);
-    if (client.isEnded(body)) return body;
-    if (performance.now() > deadline) throw new Error(`the task ${id} does not end: ${JSON.stringify(body)}`);
-    await Bun.sleep(200);
-  }
+    return client.isEnded(body) && body;
+  });
 }
 
 const withoutId = (answers: unknown, id: string): unknown =>
@@ -211,16 +209,11 @@ export async function download(url: string, key: string, id: string): Promise<Re
   return files;
 }
 
-/** Polls five times a second, because many tasks are waited for at once. */
 async function waitForEnd(url: string, key: string, id: string): Promise<{ status: string; fail_reason: string }> {
-  const deadline = performance.now() + 100_000;
-  for (;;) {
+  return until(`the task ${id} ends`, async () => {
     // The gateway may be starting again.
     const answer = await ask(`${url}/v1/tasks/${id}`, { token: key }).catch(() => undefined);
-    const body = answer?.body ?? {};
-    if (body.status === 'SUCCESS' || body.status === 'FAILURE')
-      return { status: body.status, fail_reason: String(body.fail_reason) };
-    if (performance.now() > deadline) throw new Error(`the task ${id} does not end: ${JSON.stringify(body)}`);
-    await Bun.sleep(200);
-  }
+    const { status, fail_reason } = answer?.body ?? {};
+    return (status === 'SUCCESS' || status === 'FAILURE') && { status, fail_reason: String(fail_reason) };
+  });
 }
