@@ -25,6 +25,7 @@ test('on a phone, a touch of anything that a row says opens its task', async () 
   const crane = page.getByRole('table', { name: 'Waiting tasks' }).getByRole('row').filter({ hasText: 'a crane' });
   const said = crane.getByText('All slots are in use');
   await said.waitFor();
+  await crane.getByText('demo-video · root', { exact: true }).waitFor();
   const box = await said.boundingBox();
   await page.mouse.click((box?.x ?? 0) + 20, (box?.y ?? 0) + 8);
   await page.waitForURL(`**/tasks/${ids[2]}`);

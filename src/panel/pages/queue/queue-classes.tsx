@@ -62,7 +62,11 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
       key: 'running',
       heading: t('queue.column.running'),
       numeric: true,
-      render: formatSlots,
+      render: (each) => (
+        <span className={each.limit !== null && each.running >= each.limit ? classes.stuck : undefined}>
+          {formatSlots(each)}
+        </span>
+      ),
     },
     {
       key: 'waiting',
@@ -113,8 +117,10 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
 
 type ReasonProps = { each: QueueClass; reason: string | undefined };
 
-const Why = ({ each, reason }: ReasonProps) =>
-  each.reason === 'no_channel' ? <NoChannel reason={reason ?? ''} /> : (reason ?? '–');
+function Why({ each, reason }: ReasonProps) {
+  if (each.reason === 'no_channel') return <NoChannel reason={reason ?? ''} />;
+  return <span className={each.reason === 'full' ? undefined : classes.stuck}>{reason ?? '–'}</span>;
+}
 
 /** Nothing can serve a task: what is missing, and where it is set. */
 export function NoChannel({ reason }: { reason: string }) {
@@ -132,7 +138,10 @@ export function NoChannel({ reason }: { reason: string }) {
 /** What a phone says of a model: on which channel it waits, and why. */
 function listReasons(each: QueueClass, reason: string | undefined) {
   if (each.reason === 'no_channel') return <NoChannel reason={reason ?? ''} />;
-  return [each.channels.length > 0 ? <Accounts key="accounts" accounts={each.channels} /> : '', reason ?? ''];
+  return [
+    each.channels.length > 0 ? <Accounts key="accounts" accounts={each.channels} /> : '',
+    reason === undefined ? '' : <Why key="why" each={each} reason={reason} />,
+  ];
 }
 
 /** The channels that may serve a task, the first by name. */

@@ -14,7 +14,7 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
-import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
+import { BriefFacts, RowBrief } from '../../ui/table/row-brief.tsx';
 import { exactPositions, formatPosition, formatStart, formatWait } from '../tasks/queue-position.ts';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import { taskPath, useTaskTitle } from '../tasks/use-task-columns.tsx';
@@ -109,6 +109,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
       key: 'place',
       heading: t('queue.column.place'),
       numeric: true,
+      leads: true,
       render: ({ position, reason }) =>
         reason === 'no_channel'
           ? '–'
@@ -132,7 +133,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
     { key: 'actions', heading: t('queue.column.actions'), actions: true, render: (task) => <Actions task={task} /> },
   ];
   const [task, place, ...others] = columns;
-  const first = task && place ? [task, place] : [];
+  const first = task && place ? [place, task] : [];
   const why: Column<QueuedTask> = {
     key: 'why',
     heading: t('queue.column.why'),
@@ -193,9 +194,11 @@ function useReasonText(): (task: QueuedTask) => string {
       : t(reasons[reason], { when: until ? format.ago(until) : '' });
 }
 
+/** What only waits for its turn is usual; whatever else holds it up is not. */
 function Reason({ task }: { task: QueuedTask }) {
   const say = useReasonText();
-  return task.reason === 'no_channel' ? <span className={classes.stuck}>{say(task)}</span> : say(task);
+  const isUsual = task.reason === 'full' || task.reason === 'own_limit';
+  return <span className={isUsual ? undefined : classes.stuck}>{say(task)}</span>;
 }
 
 /** What can be done with a task that waits: its owner cancels it, administrators also move it. */
@@ -245,7 +248,7 @@ function Actions({ task }: { task: QueuedTask }) {
   );
 }
 
-/** A waiting task for a phone: its place, its start, and what it waits for. */
+/** A waiting task for a phone: its start, what it waits for, and its place. */
 function QueueBrief({ task }: { task: QueuedTask }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -254,29 +257,32 @@ function QueueBrief({ task }: { task: QueuedTask }) {
   const start = formatStart(task, t, format);
   const isStuck = task.reason === 'no_channel';
   const isAdmin = useRole() >= roles.admin;
+  // A task at its own limit says so in its position.
   const isOwnLimit = task.reason === 'own_limit';
   const accounts = isOwnLimit ? [] : (task.channels ?? []);
   const waits = t('tasks.waitingFor', { duration: formatWait(task.waiting_since, format) });
-  // A task at its own limit says so in its position. A row has no room for a second time.
-  const since = start === null || task.reason_until !== null ? '' : waits;
-  const said = [isOwnLimit ? '' : describeReason(task), since].filter((part) => part !== '');
   return (
     <RowBrief
       name={toTitle(task)}
       to={taskPath(task)}
-      state={
-        isStuck ? (
-          <BriefText>{isAdmin ? <NoChannel reason={describeReason(task)} /> : <Reason task={task} />}</BriefText>
-        ) : (
-          <BriefText>{formatPosition(task, t, format)}</BriefText>
-        )
-      }
-      facts={[start === null ? waits : t('queue.starts', { when: start }), task.username ?? '']}
-      wraps
+      facts={[task.model, task.username ?? '']}
+      {...(start === null ? {} : { figure: t('queue.starts', { when: start }), isFigureBelow: true })}
       detail={
-        isStuck || accounts.length + said.length === 0
-          ? undefined
-          : [accounts.length > 0 ? <Accounts key="accounts" accounts={accounts} /> : '', ...said]
+        <>
+          {isStuck && isAdmin ? (
+            <NoChannel reason={describeReason(task)} />
+          ) : (
+            !isOwnLimit && (
+              <BriefFacts
+                facts={[
+                  accounts.length > 0 ? <Accounts key="accounts" accounts={accounts} /> : '',
+                  <Reason key="reason" task={task} />,
+                ]}
+              />
+            )
+          )}
+          <BriefFacts facts={[isStuck ? '' : formatPosition(task, t, format), waits]} />
+        </>
       }
       actions={<Actions task={task} />}
     />

@@ -15,6 +15,8 @@ export type Column<Row> = {
   render(row: Row): ReactNode;
   /** Aligns figures to the right. */
   numeric?: boolean;
+  /** A short figure that stands before the name of the row, in the first column. */
+  leads?: boolean;
   /** Buttons at the end of the row; the heading is for screen readers only. */
   actions?: boolean;
   /** Left out where columns are narrow, as on a tablet: what the row's page says too. */
@@ -109,7 +111,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, brief, ...table 
                 key={column.key}
                 scope="col"
                 role="columnheader"
-                data-name={index === 0 || undefined}
+                data-name={index === nameIndex(columns) || undefined}
                 data-numeric={column.numeric || undefined}
                 data-minor={column.minor || undefined}
                 data-wide={column.wide || undefined}
@@ -152,6 +154,9 @@ export function PlainTable<Row>({ label, rows, isStale = false, brief, ...table 
   );
 }
 
+/** The column that names its row. */
+const nameIndex = (columns: readonly { leads?: boolean }[]): number => (columns[0]?.leads ? 1 : 0);
+
 const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<Row>[] }) =>
   columns.map(({ key, heading, render, numeric, actions, minor, wide }, index) => {
     const value = render(row);
@@ -160,7 +165,7 @@ const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<R
         key={key}
         // biome-ignore lint/a11y/noRedundantRoles: as in the table
         role="cell"
-        data-name={index === 0 || undefined}
+        data-name={index === nameIndex(columns) || undefined}
         data-heading={actions ? undefined : heading}
         data-numeric={numeric || undefined}
         data-actions={actions || undefined}

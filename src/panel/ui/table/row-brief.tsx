@@ -67,12 +67,12 @@ export function RowBrief({ icon, name, figure, state, facts, detail, actions, ..
           {(state !== undefined || shown !== '') && (
             <div className={classes.facts} data-wraps={wraps || undefined}>
               {state !== undefined && <span className={classes.state}>{state}</span>}
-              {shown !== '' && <span className={classes.end}>{wraps ? <Facts facts={facts} /> : shown}</span>}
+              {shown !== '' && <span className={classes.end}>{wraps ? <BriefFacts facts={facts} /> : shown}</span>}
               {isFigureBelow && shownFigure}
             </div>
           )}
           {detail !== undefined && (
-            <span className={classes.detail}>{isFacts(detail) ? <Facts facts={detail} /> : detail}</span>
+            <span className={classes.detail}>{isFacts(detail) ? <BriefFacts facts={detail} /> : detail}</span>
           )}
         </div>
         {actions !== undefined && <div className={classes.actions}>{actions}</div>}
@@ -85,7 +85,7 @@ export function RowBrief({ icon, name, figure, state, facts, detail, actions, ..
 const isFacts = (detail: ReactNode | readonly ReactNode[]): detail is readonly ReactNode[] => Array.isArray(detail);
 
 /** Lines break between facts rather than inside of names, and neither begin nor end with a dot. */
-const Facts = ({ facts }: { facts: readonly ReactNode[] }) => (
+export const BriefFacts = ({ facts }: { facts: readonly ReactNode[] }) => (
   <span className={classes.dotted}>
     <span>
       {facts
