@@ -1,6 +1,6 @@
 /** The page of models, and its answer with many of them. */
 import { afterAll, expect, test } from 'bun:test';
-import { sortModels } from '../../src/panel/pages/models/read-model.ts';
+import { rateColor, sortModels } from '../../src/panel/pages/models/read-model.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { quietMs } from '../support/quiet-time.ts';
@@ -71,6 +71,12 @@ test('the quickest models come first, or those that succeed most often; the othe
   expect(sort('time')).toEqual(['quick', 'slow', 'unknown']);
   expect(sort('success')).toEqual(['slow', 'quick', 'unknown']);
   expect(sort('')).toEqual(['unknown', 'slow', 'quick']);
+});
+
+test('a success rate below nine of ten is coloured as a warning, below one of two as a failure', () => {
+  expect([null, 1, 0.9].map(rateColor)).toEqual([undefined, undefined, undefined]);
+  expect(rateColor(0.89)).toContain('yellow');
+  expect(rateColor(0.49)).toContain('error');
 });
 
 testInFullRun('500 models are answered in less than 150 ms', async () => {

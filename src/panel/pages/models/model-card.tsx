@@ -12,6 +12,7 @@ import { TaskPoster } from '../tasks/task-poster.tsx';
 import { describeAbilities } from './describe-abilities.ts';
 import { ModelCodeButton } from './model-code.tsx';
 import classes from './models.module.css';
+import { rateColor } from './read-model.ts';
 import { useModelWords } from './use-model-words.ts';
 
 type ModelCardProps = { model: Model; result: ModelResult | undefined; schema: CallableModel['schema'] | undefined };
@@ -25,8 +26,12 @@ export function ModelCard({ model: card, result, schema }: ModelCardProps) {
   const { model, plugin_key: pluginKey } = card;
   const description = localise(card.description, i18n.language);
   const facts = [
-    [t('models.time'), card.usual_seconds === null ? null : format.duration(card.usual_seconds)],
-    [t('models.success'), card.success_rate === null ? null : format.percent(card.success_rate)],
+    [t('models.time'), card.usual_seconds === null ? null : format.duration(card.usual_seconds), undefined],
+    [
+      t('models.success'),
+      card.success_rate === null ? null : format.percent(card.success_rate),
+      rateColor(card.success_rate),
+    ],
   ] as const;
   return (
     <li className={classes.card} aria-labelledby={id}>
@@ -53,10 +58,10 @@ export function ModelCard({ model: card, result, schema }: ModelCardProps) {
       )}
       <ModelPrice card={card} />
       <dl className={classes.facts}>
-        {facts.map(([label, value]) => (
+        {facts.map(([label, value, color]) => (
           <div key={label}>
             <dt>{label}</dt>
-            <dd>{value ?? '–'}</dd>
+            <dd style={{ color }}>{value ?? '–'}</dd>
           </div>
         ))}
       </dl>

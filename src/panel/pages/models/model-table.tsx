@@ -6,11 +6,11 @@ import type { ModelCard as Model, ModelResult } from '../../api/types.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, PlainTable, RowLink } from '../../ui/table/data-table.tsx';
-import { RowBrief } from '../../ui/table/row-brief.tsx';
+import { BriefFacts, RowBrief } from '../../ui/table/row-brief.tsx';
 import { TaskPoster } from '../tasks/task-poster.tsx';
 import { ModelCodeButton } from './model-code.tsx';
 import classes from './model-table.module.css';
-import { modelKey } from './read-model.ts';
+import { modelKey, rateColor } from './read-model.ts';
 import { useModelWords } from './use-model-words.ts';
 
 type ModelTableProps = {
@@ -92,7 +92,9 @@ export function ModelTable({ models, results, sort, onSort }: ModelTableProps) {
       heading: t('models.success'),
       numeric: true,
       sorts: [{ value: 'success', direction: 'descending' }],
-      render: ({ success_rate: rate }) => (rate === null ? '–' : format.percentInColumn(rate)),
+      render: ({ success_rate: rate }) => (
+        <span style={{ color: rateColor(rate) }}>{rate === null ? '–' : format.percent(rate)}</span>
+      ),
     },
     {
       key: 'actions',
@@ -130,20 +132,32 @@ export function ModelTable({ models, results, sort, onSort }: ModelTableProps) {
           name={card.model}
           wrapsName
           {...(card.plugin_key === null ? {} : { to: playgroundPath(card.plugin_key, card.model) })}
-          facts={[
-            formatPrice(card).short,
-            card.usual_seconds === null ? '' : format.duration(card.usual_seconds),
-            card.success_rate === null ? '' : format.percent(card.success_rate),
-          ]}
+          facts={[formatPrice(card).short]}
           wraps
           detail={
-            card.suspended ? (
-              <Text span inherit c="var(--mantine-color-error)">
-                {t('models.suspended')}
-              </Text>
-            ) : (
-              formatMaker(card)
-            )
+            <>
+              <BriefFacts
+                facts={[
+                  card.usual_seconds === null
+                    ? ''
+                    : `${t('home.slowest.usual')} ${format.duration(card.usual_seconds)}`,
+                  card.success_rate === null ? (
+                    ''
+                  ) : (
+                    <span key="rate" style={{ color: rateColor(card.success_rate) }}>
+                      {t('home.slowest.succeeded', { share: format.percent(card.success_rate) })}
+                    </span>
+                  ),
+                ]}
+              />
+              {card.suspended ? (
+                <Text span inherit c="var(--mantine-color-error)">
+                  {t('models.suspended')}
+                </Text>
+              ) : (
+                formatMaker(card)
+              )}
+            </>
           }
           actions={<ModelCodeButton card={card} isSmall />}
         />

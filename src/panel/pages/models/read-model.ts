@@ -29,6 +29,10 @@ const orders: Readonly<Record<string, (one: Model, other: Model) => number>> = {
   success: (one, other) => (other.success_rate ?? -1) - (one.success_rate ?? -1),
 };
 
+/** A model that fails often is seen: at least every tenth time, or every other time. */
+export const rateColor = (rate: number | null): string | undefined =>
+  rate === null || rate >= 0.9 ? undefined : `var(--mantine-color-${rate >= 0.5 ? 'yellow-light-color' : 'error'})`;
+
 /** The quickest first, or those that succeed most often; else as they come. */
 export const sortModels = (models: readonly Model[], sort: string): readonly Model[] => {
   const order = orders[sort];
