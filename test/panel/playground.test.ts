@@ -47,7 +47,7 @@ async function open(path = '/playground?model=demo-video', options: Parameters<t
 
 const prompt = (page: Page) => page.getByLabel('Prompt');
 const model = (page: Page) => page.getByRole('combobox', { name: 'Model' });
-const run = (page: Page) => page.getByRole('button', { name: /^(Run|\$[\d.]+ · Run)( ·|$)/ });
+const run = (page: Page) => page.getByRole('button', { name: /^Run( ·|$)/ });
 const showJson = (page: Page) => page.getByText('JSON', { exact: true }).click();
 const showForm = (page: Page) => page.getByText('Form', { exact: true }).click();
 const editor = (page: Page) => page.getByLabel('Request JSON');
@@ -131,6 +131,18 @@ describe('a request', () => {
     await task.getByRole('button', { name: 'More' }).press('Enter');
     await page.getByRole('menuitem', { name: 'View task details' }).press('Enter');
     await heading(page, 'a red kite [duration=1]').waitFor();
+  });
+
+  testInFullRun('on a phone, its result comes into sight', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    await page.setViewportSize(screens.phone);
+    await prompt(page).fill('a kite on a phone [duration=0.2]');
+    await run(page).click();
+    const task = page.getByRole('region', { name: 'demo-video' });
+    await task.locator('video').waitFor();
+    const { y } = (await task.boundingBox()) ?? { y: -1 };
+    expect(y).toBeGreaterThanOrEqual(0);
+    expect(y).toBeLessThan(200);
   });
 
   testInFullRun('is kept as a draft, takes a pasted image, and runs twice by Ctrl+Enter', async () => {

@@ -51,6 +51,7 @@ export function ResultPane({ taskIds, refusedRuns, onShow, onRefused }: ResultPa
               key={id}
               id={id}
               isOneOfMany={isOneOfMany}
+              isFirst={id === taskIds[0]}
               onAgain={(next) => onShow(taskIds.map((each) => (each === id ? next : each)))}
               onClose={() => onShow(taskIds.filter((each) => each !== id))}
             />
@@ -78,20 +79,24 @@ export function ResultPane({ taskIds, refusedRuns, onShow, onRefused }: ResultPa
 type RunningTaskProps = {
   id: string;
   isOneOfMany: boolean;
+  /** A phone shows it from its top on, once it is there. */
+  isFirst?: boolean;
   /** Shows the task that repeats it; without it, it cannot be repeated here. */
   onAgain?(taskId: string): void;
   onClose?(): void;
 };
 
 /** The submitted task: its progress and cost, then its result, and what can be done with it. */
-export function RunningTask({ id, isOneOfMany, onAgain, onClose }: RunningTaskProps) {
+export function RunningTask({ id, isOneOfMany, isFirst = true, onAgain, onClose }: RunningTaskProps) {
   const { t } = useTranslation();
   const task = useTask(id, { isOneOfMany });
   const container = useRef<HTMLDivElement>(null);
   const isLoaded = task.data !== undefined;
   useEffect(() => {
-    if (isLoaded) container.current?.scrollIntoView({ block: 'nearest' });
-  }, [isLoaded]);
+    // The result grows below what is shown while it runs.
+    const isPhone = window.matchMedia('(max-width: 760px)').matches;
+    if (isLoaded && (isFirst || !isPhone)) container.current?.scrollIntoView({ block: isPhone ? 'start' : 'nearest' });
+  }, [isLoaded, isFirst]);
   return (
     <div ref={container} className={classes.result}>
       <Section

@@ -148,7 +148,7 @@ export function SubmitBar({ offer, rival, draft, own, repeats, onRun }: SubmitBa
 
   const isPhone = useMediaQuery('(max-width: 760px)', undefined, { getInitialValueInEffect: false }) === true;
   const amount = format.money(total);
-  const action = isPriced ? t(isPhone ? 'play.runForShort' : 'play.runFor', { amount }) : t('play.run');
+  const action = isPriced ? t('play.runFor', { amount }) : t('play.run');
   return (
     <div className={classes.foot}>
       {offer.blocked === null ? (
