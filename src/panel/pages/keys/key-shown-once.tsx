@@ -173,6 +173,7 @@ function FirstRequest({ keyId, isNew, apiKey, sample, offer }: FirstRequestProps
       )}
       <Group gap="sm">
         <Button
+          variant="default"
           leftSection={<IconPlayerPlay size={17} stroke={1.6} aria-hidden="true" />}
           disabled={sample === null}
           loading={send.isPending}

@@ -99,7 +99,6 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
             component={Link}
             to={`/keys/${key.id}/rotate`}
             variant="subtle"
-            color="gray"
             size="xs"
             aria-label={`${t('keys.rotate')}: ${key.name}`}
           >

@@ -1,4 +1,4 @@
-import { ActionIcon, Alert, Stack, Text, VisuallyHidden } from '@mantine/core';
+import { ActionIcon, Alert, Button, Stack, Text, VisuallyHidden } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
 import { Fragment, type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -11,11 +11,13 @@ type CopyFieldProps = {
   shown?: string;
   /** A program is copied in parts, too; a text is selected as a whole. */
   isProgram?: boolean;
+  /** Copying it is what the page is for: the button stands beside it, in words. */
+  isPrimary?: boolean;
   onCopied?(): void;
 };
 
 /** Code with a copy button. */
-export function CopyField({ text, shown = text, isProgram = false, onCopied }: CopyFieldProps) {
+export function CopyField({ text, shown = text, isProgram = false, isPrimary = false, onCopied }: CopyFieldProps) {
   const { t } = useTranslation();
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null);
 
@@ -31,31 +33,36 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
     if (isCopied) onCopied?.();
   };
 
+  const Icon = outcome === 'copied' ? IconCheck : IconCopy;
+  const program = (
+    <code className={classes.text} data-program={isProgram || undefined} data-word={!/[ /]/.test(shown) || undefined}>
+      {isProgram ? wrapLines(text) : shown.includes(' ') ? keepFlagsWhole(shown) : breakAddress(shown)}
+    </code>
+  );
   return (
     <div>
-      <div className={classes.field} onCopy={onCopied}>
-        <code
-          className={classes.text}
-          data-program={isProgram || undefined}
-          data-word={!/[ /]/.test(shown) || undefined}
-        >
-          {isProgram ? wrapLines(text) : shown.includes(' ') ? keepFlagsWhole(shown) : breakAddress(shown)}
-        </code>
-        <ActionIcon
-          className={classes.copy ?? ''}
-          variant="subtle"
-          color="gray"
-          size={36}
-          aria-label={t('app.copy')}
-          onClick={() => void copy()}
-        >
-          {outcome === 'copied' ? (
-            <IconCheck size={20} stroke={1.6} aria-hidden="true" />
-          ) : (
-            <IconCopy size={20} stroke={1.6} aria-hidden="true" />
-          )}
-        </ActionIcon>
-      </div>
+      {isPrimary ? (
+        <div className={classes.beside} onCopy={onCopied}>
+          <div className={classes.field}>{program}</div>
+          <Button leftSection={<Icon size={18} stroke={1.6} aria-hidden="true" />} onClick={() => void copy()}>
+            {t(outcome === 'copied' ? 'app.copied' : 'app.copy')}
+          </Button>
+        </div>
+      ) : (
+        <div className={classes.field} onCopy={onCopied}>
+          {program}
+          <ActionIcon
+            className={classes.copy ?? ''}
+            variant="subtle"
+            color="gray"
+            size={36}
+            aria-label={t('app.copy')}
+            onClick={() => void copy()}
+          >
+            <Icon size={20} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
+        </div>
+      )}
       <div aria-live="polite">
         {outcome === 'copied' && <VisuallyHidden>{t('app.copied')}</VisuallyHidden>}
         {outcome === 'failed' && <p className={classes.failed}>{t('app.copyFailed')}</p>}
@@ -151,7 +158,7 @@ export function OneTimeSecret({ heading, text, secret, onCopied, children }: One
         <Text size="sm" lh={1.6} component="div">
           {text}
         </Text>
-        <CopyField text={secret} {...(onCopied === undefined ? {} : { onCopied })} />
+        <CopyField text={secret} isPrimary {...(onCopied === undefined ? {} : { onCopied })} />
         {children}
       </Stack>
     </Alert>
