@@ -1,5 +1,5 @@
 import { Alert, Progress, Stack, Text } from '@mantine/core';
-import { IconAlertCircle } from '@tabler/icons-react';
+import { IconAlertCircle, IconAlertTriangle } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ModelCatalog, TaskDetail } from '../../../api/types.ts';
@@ -21,10 +21,14 @@ const running: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
   IN_PROGRESS: { text: 'task.status.IN_PROGRESS', tone: 'busy' },
 };
 
-/** A task's status and duration; screen readers announce changes. */
+/**
+ * A task's status and duration; screen readers announce changes. Until it has ended, this is the
+ * place where its result will stand.
+ */
 export function TaskHeadline({
   task,
   cost,
+  help = 'task.resultPending',
 }: {
   task: Pick<
     TaskDetail,
@@ -33,6 +37,8 @@ export function TaskHeadline({
   >;
   /** The cost in quota, where nothing else shows it. */
   cost?: number;
+  /** What to know while it has not ended. */
+  help?: TextKey;
 }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -47,7 +53,7 @@ export function TaskHeadline({
   const endedText = t(task.status === 'SUCCESS' ? 'task.status.SUCCESS' : 'task.status.FAILURE');
   const costText = cost === undefined ? '' : ` · ${format.money(cost)}`;
   return (
-    <div className={classes.headline}>
+    <div className={classes.headline} data-pending={!ended || undefined}>
       <div className={classes.state}>
         {ended ? (
           <StatusLabel tone={task.status === 'SUCCESS' ? 'good' : 'bad'}>
@@ -68,7 +74,17 @@ export function TaskHeadline({
       {task.queue !== undefined && <TaskPosition queue={task.queue} />}
       {!ended && task.queue === undefined && <TaskProgress task={task} wide />}
       {!ended && task.queue === undefined && task.submit_time > 0 && (
-        <UsualTime platform={task.platform} model={task.model} seconds={now - task.submit_time} />
+        <UsualTime
+          platform={task.platform}
+          model={task.model}
+          seconds={now - task.submit_time}
+          hasBar={task.status !== 'IN_PROGRESS' || parsePercent(task.progress) === null}
+        />
+      )}
+      {!ended && (
+        <Text size="sm" c="dimmed" className={classes.help ?? ''}>
+          {t(help)}
+        </Text>
       )}
       <span className={classes.unseen} role="status">
         {ended ? endedText : t(state.text)}
@@ -83,21 +99,37 @@ const patientSeconds = 10;
 type UsualTimeProps = Pick<TaskDetail, 'platform' | 'model'> & {
   /** How long the vendor has had the task. */
   seconds: number;
+  /** The vendor reports no progress of its own. */
+  hasBar: boolean;
 };
 
 /** How long tasks of the model usually take, and whether this one takes longer. */
-function UsualTime({ platform, model, seconds }: UsualTimeProps) {
+function UsualTime({ platform, model, seconds, hasBar }: UsualTimeProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const { data } = useApiQuery<ModelCatalog>('/api/model/catalog');
   const card = data?.items.find((each) => each.plugin_key === platform && each.model === model);
   if (card === undefined || card.usual_seconds === null || card.slow_seconds === null) return null;
-  return seconds > Math.max(card.slow_seconds, patientSeconds) ? (
-    <Text size="sm">{t('task.slow', { model, duration: format.duration(card.slow_seconds) })}</Text>
-  ) : (
-    <Text size="sm" c="dimmed">
-      {t('task.usually', { duration: format.duration(card.usual_seconds) })}
-    </Text>
+  const slowAfter = Math.max(card.slow_seconds, patientSeconds);
+  const isSlow = seconds > slowAfter;
+  return (
+    <>
+      {hasBar && (
+        <div className={classes.elapsed} data-slow={isSlow || undefined}>
+          <div style={{ width: `${Math.min(seconds / slowAfter, 1) * 100}%` }} />
+        </div>
+      )}
+      {isSlow ? (
+        <p className={classes.slow}>
+          <IconAlertTriangle size={16} stroke={1.6} aria-hidden="true" />
+          <span>{t('task.slow', { model, duration: format.duration(card.slow_seconds) })}</span>
+        </p>
+      ) : (
+        <Text size="sm" c="dimmed">
+          {t('task.usually', { duration: format.duration(card.usual_seconds) })}
+        </Text>
+      )}
+    </>
   );
 }
 

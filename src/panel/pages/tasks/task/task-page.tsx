@@ -85,7 +85,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
   const format = useFormat();
   const { bundle } = useSessionSnapshot();
   const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
-  const { buttons, notice } = useTaskActions(task, isOwn);
+  const { buttons, notice, help } = useTaskActions(task, isOwn);
   const showsCase = useRole() >= roles.admin && task.status === 'FAILURE';
   const heading = shorten(task.input) || t('task.title', { model: task.model });
   return (
@@ -116,7 +116,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
       <div className={classes.columns}>
         <div className={classes.main}>
           <Section heading={t('task.result')}>
-            <TaskHeadline task={task} />
+            <TaskHeadline task={task} help={help} />
             {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} isPrimary />}
             {notice}
           </Section>

@@ -26,18 +26,13 @@ type TaskResultProps = {
   isPrimary?: boolean;
 };
 
-/** A task's files, or when to expect them. A failed task has none. */
+/** The files of a task that has ended. A failed task has none. */
 export function TaskResult({ task, actions, entries, isPrimary = false }: TaskResultProps) {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const isMissing = task.artifacts.some(({ type, preview }) => type !== 'file' && preview === undefined);
   useMissingPreview(task.id, task.status === 'SUCCESS' && isMissing);
-  if (!isFinished(task))
-    return (
-      <Text size="sm" c="dimmed">
-        {t('task.resultPending')}
-      </Text>
-    );
+  if (!isFinished(task)) return null;
   if (task.artifacts.length === 0)
     return (
       <Text size="sm" c="dimmed">

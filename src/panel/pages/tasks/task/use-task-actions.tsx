@@ -99,6 +99,8 @@ type TaskActions = {
   buttons: ReactNode;
   /** Why an action is not possible, or what failed. */
   notice: ReactNode;
+  /** What to know while the task has not ended. */
+  help: TextKey;
 };
 
 /**
@@ -127,7 +129,7 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
     if (await confirm(question)) cancel.mutate();
   };
 
-  if (!isOwn) return { buttons: null, notice: null };
+  if (!isOwn) return { buttons: null, notice: null, help: 'task.resultPending' };
   const ended = isFinished(task);
   // What the vendor refused would be refused again.
   const shouldRetry = task.status === 'FAILURE' && task.retryable && !isRefusedByVendor(task);
@@ -136,10 +138,11 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
   );
   const isWithVendor = task.timeline.some(({ kind, status }) => kind === 'transition' && status !== 'NOT_START');
   return {
+    help: isWithVendor ? 'task.cannotCancel' : 'task.resultPending',
     buttons: (
       <>
         {shouldRetry && retryButton}
-        {ended && task.request !== null && (
+        {task.request !== null && (
           <Button
             component={Link}
             to={`/playground?from=${encodeURIComponent(task.id)}`}
@@ -161,9 +164,9 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
       <ErrorNotice error={retry.error} />
     ) : cancel.isError ? (
       <ErrorNotice error={cancel.error} codeTexts={{ CANCEL_UNSUPPORTED: 'task.cancelNotNow' }} />
-    ) : (ended && !task.retryable) || (!ended && isWithVendor) ? (
+    ) : ended && !task.retryable ? (
       <Text size="sm" c="dimmed">
-        {t(ended ? (blockTexts[task.retry_block ?? ''] ?? 'task.notKept') : 'task.cannotCancel')}
+        {t(blockTexts[task.retry_block ?? ''] ?? 'task.notKept')}
       </Text>
     ) : null,
   };
