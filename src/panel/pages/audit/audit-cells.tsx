@@ -11,7 +11,7 @@ import { useNamed } from '../../ui/form/name-select.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
 import { type DescribeValue, describeValues, isCode, nameField, rankField, readPlainPrice } from './audit-fields.ts';
-import { AuditTarget, HistoryLink, useAuditTarget } from './audit-target.tsx';
+import { AuditTarget, HistoryLink, TargetName, useAuditTarget } from './audit-target.tsx';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
 type CellProps = { entry: AuditEntry };
@@ -57,13 +57,13 @@ export function AuditActionCell({ entry }: CellProps) {
         {sentence}
       </Text>
       {isSignIn(entry) && method !== '' && (
-        <Text size="xs" c="dimmed">
+        <Text size="sm" c="dimmed">
           {method}
         </Text>
       )}
       {name !== entry.username && (
         <div className={classes.object}>
-          <AuditTarget entry={entry} size="xs" />
+          <AuditTarget entry={entry} isShort />
           <HistoryLink target={entry.target} />
         </div>
       )}
@@ -71,25 +71,26 @@ export function AuditActionCell({ entry }: CellProps) {
   );
 }
 
-/** An entry in two or three lines, which shows its details when it is touched. */
+/** An entry in two or three lines. A touch shows more of it, or else leads to its target. */
 export function AuditBrief({ entry }: CellProps) {
   const format = useFormat();
   const [isOpen, setOpen] = useState(false);
   const { sentence } = useActionText(entry);
-  const { name } = useAuditTarget(entry);
-  const { parts } = useSummary(entry);
+  const { name, path } = useAuditTarget(entry);
+  const { parts, hasMore } = useSummary(entry);
   const method = useMethodText(entry);
   const failure = failures.has(entry.action) ? parts.find(({ field }) => field === 'reason')?.value : undefined;
   const others = parts.filter(({ field }) => failure === undefined || field !== 'reason');
-  const subject = failure ?? (name !== entry.username ? name : isSignIn(entry) ? method : '');
+  const object = name === entry.username ? isSignIn(entry) && method : <TargetName name={name} />;
+  const subject = failure ?? object;
   return (
     <RowBrief
       name={sentence}
-      onPress={() => setOpen(!isOpen)}
-      isOpen={isOpen}
-      state={subject === '' ? undefined : <BriefText isBad={failure !== undefined}>{subject}</BriefText>}
-      facts={[entry.ip, format.clock(entry.created_at)]}
+      {...(hasMore ? { onPress: () => setOpen(!isOpen), isOpen } : path === null ? {} : { to: path })}
+      state={subject ? <BriefText isBad={failure !== undefined}>{subject}</BriefText> : undefined}
+      facts={[isSignIn(entry) ? '' : method, entry.ip, format.clock(entry.created_at)]}
       wraps
+      wrapsName
       detail={
         others.length > 0 ? (
           <span className={classes.summary}>
@@ -129,8 +130,7 @@ function AuditDetails({ entry }: CellProps) {
   return (
     <>
       <Text size="sm">{format.exactTime(entry.created_at)}</Text>
-      <AuditFromCell entry={entry} />
-      <AuditTarget entry={entry} size="sm" />
+      <AuditTarget entry={entry} />
       <HistoryLink target={entry.target} />
       <ChangeList entry={entry} {...details} />
     </>
@@ -170,7 +170,7 @@ const identifiers: ReadonlySet<string> = new Set([
 /** The most details that a row says without being opened. */
 const mostInline = 2;
 /** Longer values are cut; all of them stands in the details. */
-const maxInline = 48;
+const maxInline = 72;
 
 const cut = (text: string): string => (text.length > maxInline ? `${text.slice(0, maxInline - 1).trimEnd()}…` : text);
 
@@ -191,7 +191,10 @@ function useSummary(entry: AuditEntry) {
       .filter(({ field, value }) => !identifiers.has(field) && value !== t('app.no') && !name.endsWith(` ${value}`))
       .map(({ field, value }) => ({ field, value: show(field, value) })),
   ].sort((one, other) => rankField(entry, one.field) - rankField(entry, other.field));
-  return { changes, facts, parts: parts.slice(0, mostInline) };
+  const shown = parts.slice(0, mostInline);
+  const values = [...changes.flatMap(({ before, after }) => [before ?? '', after ?? '']), ...facts.map(readValue)];
+  const hasMore = changes.length + facts.length > shown.length || values.some(({ length }) => length > maxInline);
+  return { changes, facts, parts: shown, hasMore };
 }
 
 /** The names of the things in a JSON array; null if there are none. */
@@ -236,14 +239,8 @@ export function AuditChangesCell({ entry }: CellProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   const { what } = useActionText(entry);
-  const { changes, facts, parts } = useSummary(entry);
-  const count = changes.length + facts.length;
-  if (count === 0) return null;
-  const isWhole = [
-    ...changes.flatMap(({ before, after }) => [before ?? '', after ?? '']),
-    ...facts.map(readValue),
-  ].every((value) => value.length <= maxInline);
-  if (count === parts.length && isWhole)
+  const { changes, facts, parts, hasMore } = useSummary(entry);
+  if (!hasMore)
     return (
       <span className={classes.inline}>
         <Summary entry={entry} parts={parts} />

@@ -47,7 +47,7 @@ export function AuditPage() {
       intro={t('audit.intro')}
       actions={<ExportMenu path="/api/audit/export" query={wanted} name="audit" />}
     >
-      <div>
+      <div className={classes.list}>
         <AuditFilters filters={filters} />
         {target !== '' && <TargetChip target={target} onRemove={() => filters.set('target', '')} />}
         <DataTable

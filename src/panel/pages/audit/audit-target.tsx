@@ -73,16 +73,31 @@ function readName({ after, before, ...own }: AuditEntry['detail']): string {
   return '';
 }
 
-/** The target by its name, as a link where it has a page. */
-export function AuditTarget({ entry, size }: { entry: AuditEntry; size: 'xs' | 'sm' }) {
+/** The longest name that a row shows whole: a task's ID is longer. */
+const maxShort = 28;
+
+/** A name for a row, where a long ID loses its middle. All of it is there to be copied. */
+export function TargetName({ name }: { name: string }) {
+  if (name.length <= maxShort || name.includes(' ')) return name;
+  return (
+    <span title={name} className={classes.id}>
+      <span>{name.slice(0, -6)}</span>
+      {name.slice(-6)}
+    </span>
+  );
+}
+
+/** The target by its name, as a link where it has a page. `isShort`: as a row shows it. */
+export function AuditTarget({ entry, isShort = false }: { entry: AuditEntry; isShort?: boolean }) {
   const { name, path } = useAuditTarget(entry);
+  const shown = isShort ? <TargetName name={name} /> : name;
   return path === null ? (
-    <Text size={size} c="dimmed">
-      {name}
+    <Text size="sm" c="dimmed" span>
+      {shown}
     </Text>
   ) : (
-    <Anchor component={Link} to={path} size={size}>
-      {name}
+    <Anchor component={Link} to={path} size="sm">
+      {shown}
     </Anchor>
   );
 }
