@@ -26,7 +26,7 @@ import { ChannelCharts, useHistoryPath } from './channel-charts.tsx';
 import { ChannelCredentials } from './channel-credentials.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, findPlugin, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
-import { ChannelStatus } from './channel-status.tsx';
+import { ChannelMark, ChannelStatus } from './channel-status.tsx';
 import { ChannelTestButton, ChannelTestSteps, useChannelTest } from './channel-test.tsx';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
@@ -79,6 +79,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
   return (
     <Page
       heading={channel.name}
+      mark={<ChannelMark channel={channel} />}
       intro={t('channels.madeOf', { id: channel.id, plugin: plugin?.name ?? t('channels.relay') })}
       icon={<PluginIcon name={plugin?.name ?? 'API'} icon={plugin?.icon} size={40} />}
       back={<BackLink to="/channels">{t('nav.channels')}</BackLink>}

@@ -1,4 +1,5 @@
 import { Anchor, Switch, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { translateOrQuote } from '../../api/translate-sentence.ts';
@@ -36,7 +37,7 @@ function useServiceState({ status, capacity, models }: Channel): ServiceState {
 }
 
 /** How many of several keys are paused, and why, with the way to them. */
-function PausedKeys({ channel: { status, capacity, credentials } }: { channel: Channel }) {
+function usePausedKeys({ status, capacity, credentials }: Channel): ReactNode {
   const { t } = useTranslation();
   const format = useFormat();
   if (status !== channelStatus.enabled || isPaused(capacity) || credentials.length < 2) return null;
@@ -55,40 +56,36 @@ function PausedKeys({ channel: { status, capacity, credentials } }: { channel: C
   );
 }
 
-/** Whether the channel is enabled, how its last day went, and what was spent through it. */
+/** The worse of whether it takes tasks and how its last day went, beside the channel's name. */
+export function ChannelMark({ channel }: { channel: Channel }) {
+  const { t } = useTranslation();
+  const service = useServiceState(channel);
+  const health = channel.key_readable ? states[channel.health.state] : keyUnreadable;
+  const isWorse =
+    service.tone === 'good'
+      ? health.tone === 'waiting' || health.tone === 'bad'
+      : service.tone === 'waiting' && health.tone === 'bad';
+  return (
+    <StatusLabel tone={isWorse ? health.tone : service.tone} wraps>
+      {isWorse ? t(health.text) : service.text}
+    </StatusLabel>
+  );
+}
+
+/** Whether the channel is enabled, what failed last, and what was spent through it. */
 export function ChannelStatus({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { health } = channel;
-  const state = useServiceState(channel);
+  const { detail } = useServiceState(channel);
+  const pausedKeys = usePausedKeys(channel);
+  const isPlain = detail === null && pausedKeys === null;
   return (
     <Section
       heading={t('channels.service')}
-      intro={
-        <>
-          <StatusLabel tone={state.tone} wraps>
-            {state.text}
-          </StatusLabel>
-          <div>
-            {state.detail}
-            <PausedKeys channel={channel} />
-          </div>
-        </>
-      }
+      {...(isPlain ? {} : { intro: [detail, pausedKeys] })}
       actions={<ChannelSwitch channel={channel} label={t('channels.on')} />}
     >
-      <dl className={classes.facts}>
-        <div>
-          <dt>{t('channels.lastDay')}</dt>
-          <dd>
-            <ChannelState channel={channel} />
-          </dd>
-        </div>
-        <div>
-          <dt>{t('channels.spentSince', { date: format.date(channel.created_at) })}</dt>
-          <dd>{format.money(channel.used_quota)}</dd>
-        </div>
-      </dl>
       {health.test !== null && health.test.failed_step !== '' && (
         <Text size="sm">
           {t('channels.testFailed', { ago: format.ago(health.test.at) })}{' '}
@@ -115,6 +112,12 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
           )}
         </Text>
       )}
+      <dl className={classes.facts}>
+        <div>
+          <dt>{t('channels.spentSince', { date: format.date(channel.created_at) })}</dt>
+          <dd>{format.money(channel.used_quota)}</dd>
+        </div>
+      </dl>
     </Section>
   );
 }
@@ -125,7 +128,11 @@ type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };
 const isStopped = ({ status, capacity }: Pick<Channel, 'status' | 'capacity'>): boolean =>
   status === channelStatus.enabled && isPaused(capacity);
 
-const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone: Tone }>> = {
+type HealthState = { text: TextKey; tone: Tone };
+
+const keyUnreadable: HealthState = { text: 'channels.health.key', tone: 'bad' };
+
+const states: Readonly<Record<Channel['health']['state'], HealthState>> = {
   idle: { text: 'channels.health.idle', tone: 'quiet' },
   good: { text: 'channels.health.good', tone: 'good' },
   degraded: { text: 'channels.health.degraded', tone: 'waiting' },
@@ -136,7 +143,7 @@ const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone:
 function ChannelState({ channel: { health, key_readable: isReadable } }: HealthProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  if (!isReadable) return <StatusLabel tone="bad">{t('channels.health.key')}</StatusLabel>;
+  if (!isReadable) return <StatusLabel tone={keyUnreadable.tone}>{t(keyUnreadable.text)}</StatusLabel>;
   const { text, tone } = states[health.state];
   const { failed, succeeded } = health;
   return (
