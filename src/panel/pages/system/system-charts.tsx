@@ -1,5 +1,5 @@
-import { Group, SegmentedControl, Text, Title } from '@mantine/core';
-import { memo } from 'react';
+import { Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
+import { memo, useId } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { SystemHistory } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -12,6 +12,7 @@ import { type Axis, roundTicks } from '../../ui/display/round-ticks.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
+import { Fold, useIsPhone } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
 import { localZone } from '../usage/usage-period.ts';
 import classes from './system.module.css';
@@ -98,38 +99,62 @@ export const SystemCharts = memo(function SystemCharts() {
   const { values, set } = useFilters(filterNames);
   const hours = readHours(values.hours);
   const history = useApiQuery<SystemHistory>(useHistoryPath(), { refreshMs: 60_000 });
+  const isPhone = useIsPhone();
+  const id = useId();
+  const anchor = systemParts.history;
+  const period = (
+    <SegmentedControl
+      aria-label={t('chart.period')}
+      value={hours}
+      onChange={(next) => set('hours', next === '24' ? '' : next)}
+      data={Object.entries(periods).map(([value, text]) => ({ value, label: t(text) }))}
+    />
+  );
+  const zone = (
+    <Text size="xs" c="dimmed" mt={2}>
+      {t('chart.zone', { zone: localZone().replaceAll('_', ' ') })}
+    </Text>
+  );
+  const drawn = (
+    <QueryResult query={history}>
+      {(read) =>
+        charts.every((chart) => listKnown(chart, read).length === 0) && read.backups.length === 0 ? (
+          <EmptyState heading={t('system.chart.empty')} text={t('system.chart.none')} />
+        ) : (
+          <div className={classes.charts}>
+            {charts.map((chart) => (
+              <OneChart key={chart.heading} chart={chart} history={read} />
+            ))}
+            <BackupHistory history={read} />
+          </div>
+        )
+      }
+    </QueryResult>
+  );
+  if (isPhone)
+    return (
+      <section id={anchor} className={classes.history} aria-labelledby={id}>
+        <Fold heading={t('system.history')} id={id} anchor={anchor}>
+          <Stack gap="md">
+            {period}
+            {zone}
+            {drawn}
+          </Stack>
+        </Fold>
+      </section>
+    );
   return (
     <>
-      <Group justify="space-between" gap="sm" mt="md" id={systemParts.history} className={classes.history ?? ''}>
+      <Group justify="space-between" gap="sm" mt="md" id={anchor} className={classes.history ?? ''}>
         <div>
           <Title order={2} fz={18}>
             {t('system.history')}
           </Title>
-          <Text size="xs" c="dimmed" mt={2}>
-            {t('chart.zone', { zone: localZone().replaceAll('_', ' ') })}
-          </Text>
+          {zone}
         </div>
-        <SegmentedControl
-          aria-label={t('chart.period')}
-          value={hours}
-          onChange={(next) => set('hours', next === '24' ? '' : next)}
-          data={Object.entries(periods).map(([value, text]) => ({ value, label: t(text) }))}
-        />
+        {period}
       </Group>
-      <QueryResult query={history}>
-        {(read) =>
-          charts.every((chart) => listKnown(chart, read).length === 0) && read.backups.length === 0 ? (
-            <EmptyState heading={t('system.chart.empty')} text={t('system.chart.none')} />
-          ) : (
-            <div className={classes.charts}>
-              {charts.map((chart) => (
-                <OneChart key={chart.heading} chart={chart} history={read} />
-              ))}
-              <BackupHistory history={read} />
-            </div>
-          )
-        }
-      </QueryResult>
+      {drawn}
     </>
   );
 });

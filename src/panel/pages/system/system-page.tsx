@@ -9,7 +9,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { Section } from '../../ui/page/section.tsx';
+import { FoldedSection, Section } from '../../ui/page/section.tsx';
 import { AttentionList } from '../home/attention-list.tsx';
 import { Backups, backupsPath } from './backups.tsx';
 import { findHealthProblems, type HealthProblems } from './health-problems.ts';
@@ -202,7 +202,7 @@ function Limits({ limits }: { limits: NodeReport['limits'] }) {
     return unit === undefined ? format.number(value) : format.duration(unit === 'minutes' ? value * 60 : value);
   };
   return (
-    <Section anchor={systemParts.limits} heading={t('system.limits')} intro={t('system.limitsHelp')}>
+    <FoldedSection anchor={systemParts.limits} heading={t('system.limits')} intro={t('system.limitsHelp')}>
       <SystemFigures
         rows={Object.entries(limits).map(([variable, value]) => {
           const known = knownLimits[variable];
@@ -213,7 +213,7 @@ function Limits({ limits }: { limits: NodeReport['limits'] }) {
           };
         })}
       />
-    </Section>
+    </FoldedSection>
   );
 }
 

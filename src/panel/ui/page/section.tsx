@@ -1,6 +1,7 @@
 import { Group, Text, Title } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { type ReactNode, useId } from 'react';
+import { useLocation } from 'react-router';
 import fold from '../display/fold.module.css';
 import { HeadingContext } from '../display/query-result.tsx';
 import classes from './section.module.css';
@@ -39,28 +40,44 @@ export function Section({ heading, intro, actions, anchor, children }: SectionPr
 
 /** A card that a phone shows folded: its heading unfolds it. */
 export function FoldedSection({ children, ...props }: Omit<SectionProps, 'actions'>) {
-  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  const isPhone = useIsPhone();
   const id = useId();
   if (!isPhone) return <Section {...props}>{children}</Section>;
-  const { heading, intro } = props;
+  const { heading, intro, anchor } = props;
   return (
-    <section className={classes.section} aria-labelledby={id} data-card>
-      <details className={`${fold.fold} ${classes.folded}`}>
-        <summary>
-          <Title order={2} fz={18} id={id}>
-            {heading}
-          </Title>
-        </summary>
-        <div className={classes.unfolded}>
-          {intro !== undefined && (
-            <Text c="dimmed" size="sm" lh={1.55} mb="md">
-              {intro}
-            </Text>
-          )}
-          <HeadingContext value={heading}>{children}</HeadingContext>
-        </div>
-      </details>
+    <section id={anchor} className={classes.section} aria-labelledby={id} data-card>
+      <Fold heading={heading} id={id} anchor={anchor}>
+        {intro !== undefined && (
+          <Text c="dimmed" size="sm" lh={1.55} mb="md">
+            {intro}
+          </Text>
+        )}
+        <HeadingContext value={heading}>{children}</HeadingContext>
+      </Fold>
     </section>
+  );
+}
+
+export const useIsPhone = (): boolean =>
+  useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+
+type FoldProps = { heading: string; id: string; anchor: string | undefined; children: ReactNode };
+
+/** What its heading unfolds, and an address that leads to it. `id` is the heading's. */
+export function Fold({ heading, id, anchor, children }: FoldProps) {
+  const { hash } = useLocation();
+  return (
+    <details
+      className={`${fold.fold} ${classes.folded}`}
+      open={(anchor !== undefined && hash === `#${anchor}`) || undefined}
+    >
+      <summary>
+        <Title order={2} fz={18} id={id}>
+          {heading}
+        </Title>
+      </summary>
+      <div className={classes.unfolded}>{children}</div>
+    </details>
   );
 }
 
