@@ -90,6 +90,10 @@ export const theme = createTheme({
     // By name, or sign-in would load it. A menu beside its button is inside a landmark of the page,
     // and one without a placeholder has nothing but its entries.
     Menu: { defaultProps: { position: 'bottom-end', withinPortal: false, withInitialFocusPlaceholder: false } },
+    // What stands on the brand's colour, as in buttons.
+    Checkbox: { defaultProps: { iconColor: 'var(--tg-on-brand)' } },
+    Radio: { defaultProps: { iconColor: 'var(--tg-on-brand)' } },
+    Pagination: { vars: () => ({ root: { '--pagination-active-color': 'var(--tg-on-brand)' } }) },
     Modal: { defaultProps: { centered: true } },
     // A path has no spaces to break at.
     Code: { styles: { root: { overflowWrap: 'anywhere' } } },

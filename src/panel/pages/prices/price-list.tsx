@@ -15,7 +15,7 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { FilterBar, SearchField } from '../../ui/form/filter-bar.tsx';
 import { useDebouncedFilter, useFilters } from '../../ui/form/use-filters.ts';
 import { type Column, DataTable, RowButton } from '../../ui/table/data-table.tsx';
-import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import type { PriceSubject } from './price-dialog.tsx';
 import { compareWithList, listForms, toDraft } from './price-draft.ts';
 import { useMarginText, usePriceParts, usePriceText } from './price-text.ts';
@@ -86,28 +86,20 @@ export function PriceList({ toName, onEdit, empty }: PriceListProps) {
     <PriceMenu model={price.model} onEdit={() => edit(price)} onDelete={() => void ask(price)} />
   );
   /** The margin and the revenue of a price, for its row on a phone. */
-  const describeResult = (price: Price): string => {
+  const describeResult = (price: Price): string[] => {
     const found = results.find(price);
     return [
       found?.margin ? `${t('sheet.margin')} ${found.margin}` : '',
       found?.revenue ? t('prices.revenueOf', { amount: format.money(found.revenue) }) : '',
-    ]
-      .filter(Boolean)
-      .join(' · ');
+    ];
   };
   const brief = (price: Price) => (
     <RowBrief
       name={price.model}
       onPress={() => edit(price)}
-      state={
-        price.problem === null ? (
-          <BriefText>{say(price.summary, price.facts)}</BriefText>
-        ) : (
-          <StatusLabel tone="bad">{t(problems[price.problem.code])}</StatusLabel>
-        )
-      }
+      state={price.problem && <StatusLabel tone="bad">{t(problems[price.problem.code])}</StatusLabel>}
       figure={<Text size="xs" c="dimmed" children={toName(price.plugin_key)} />}
-      facts={[describeResult(price)]}
+      facts={[price.problem === null ? say(price.summary, price.facts) : '', ...describeResult(price)]}
       wraps
       actions={actions(price)}
     />

@@ -1,5 +1,5 @@
 import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { IconAlertTriangle, IconPlayerPlay } from '@tabler/icons-react';
+import { IconAlertTriangle } from '@tabler/icons-react';
 import { Fragment, useEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { useTranslation } from 'react-i18next';
@@ -318,13 +318,7 @@ function OptionTrial({ what, isDirty, isMissing }: OptionTrialProps) {
               onChange={(event) => setTo(event.currentTarget.value)}
             />
           )}
-          <Button
-            type="submit"
-            variant="default"
-            disabled={isDirty || isMissing}
-            loading={change.isPending}
-            leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
-          >
+          <Button type="submit" variant="default" disabled={isDirty || isMissing} loading={change.isPending}>
             {t(trialActions[what] ?? 'settings.testRun')}
           </Button>
         </Group>

@@ -11,7 +11,7 @@ import {
   Textarea,
   TextInput,
 } from '@mantine/core';
-import { IconAlertTriangle, IconPlayerPlay, IconWorldSearch } from '@tabler/icons-react';
+import { IconAlertTriangle, IconWorldSearch } from '@tabler/icons-react';
 import { type KeyboardEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
@@ -53,13 +53,7 @@ function ProviderTrial({ id, isDirty }: { id: number; isDirty: boolean }) {
   return (
     <Section heading={t('settings.test')} intro={t(isDirty ? 'settings.testDirty' : 'settings.testHelp')}>
       <div>
-        <Button
-          variant="default"
-          disabled={isDirty}
-          loading={change.isPending}
-          leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
-          onClick={() => change.mutate()}
-        >
+        <Button variant="default" disabled={isDirty} loading={change.isPending} onClick={() => change.mutate()}>
           {t('settings.testRun')}
         </Button>
       </div>

@@ -154,7 +154,6 @@ export function SettingsFrame({ current, children, ...page }: SettingsFrameProps
   }, []);
   const arranged = arrangeGroups([...listGroups(options), 'providers']);
   const nameEntry = (group: string): string => (group === 'providers' ? t('settings.providers') : t(nameGroup(group)));
-  const toEntry = (group: string) => ({ value: group, label: nameEntry(group) });
   const isOn = (group: string): boolean =>
     options.find((option) => option.group === group && option.type === 'boolean')?.value === 'true';
   const providers = useApiQuery<OAuthProvider[]>('/api/custom-oauth-provider');
@@ -163,6 +162,10 @@ export function SettingsFrame({ current, children, ...page }: SettingsFrameProps
     if (group === 'providers') return providersOn > 0 ? t('settings.onCount', { number: providersOn }) : '';
     return isOn(group) ? t('settings.on') : '';
   };
+  const toEntry = (group: string) => ({
+    value: group,
+    label: [nameEntry(group), markFor(group)].filter(Boolean).join(' · '),
+  });
   const link = (group: string, mark: ReactNode = null) => (
     <NavLink
       key={group}
@@ -228,7 +231,7 @@ export function SettingsFrame({ current, children, ...page }: SettingsFrameProps
               placeholder={t('settings.chooseGroup')}
               allowDeselect={false}
               data={arranged.flatMap(({ heading, groups, folded }) => [
-                { group: t(heading), items: groups.map(toEntry) },
+                { group: t(heading), items: groups.map((group) => ({ value: group, label: nameEntry(group) })) },
                 ...(folded.length > 0 ? [{ group: t('settings.signInProviders'), items: folded.map(toEntry) }] : []),
               ])}
               value={current}
