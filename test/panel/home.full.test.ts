@@ -112,6 +112,8 @@ describe('a gateway with tasks', () => {
     await waitForText(page, '66.7%');
     await waitForText(page, '$0.20');
     const attention = page.getByRole('region', { name: 'Needs attention' });
+    // Data and who gets in come first.
+    await attention.getByRole('button', { name: /^Show \d+ more$/ }).click();
     await attention.getByText('Models without a price').waitFor();
     const results = page.getByRole('region', { name: 'Latest results' });
     await waitForCount(results.getByRole('listitem'), 2);
