@@ -30,6 +30,7 @@ test('a case is shared by a link that works without a session, and ends with the
   const { page } = await panel.openAs(ROOT, `/tasks/${taskId}`, { viewport: screens.desktop });
   await page.getByRole('link', { name: 'Case file' }).click();
   await page.getByRole('heading', { level: 2, name: 'Reply' }).waitFor();
+  await heading(page, 'Case file: demo-video task by root').waitFor();
   await page.getByRole('button', { name: 'Share by link' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Create link' }).click();
@@ -40,7 +41,7 @@ test('a case is shared by a link that works without a session, and ends with the
   const sent: string[] = [];
   visitor.on('request', (request) => sent.push(request.url()));
   await visitor.goto(link);
-  await heading(visitor, /^Case file: task …/).waitFor();
+  await heading(visitor, /^Case file: demo-video task$/).waitFor();
   await visitor.getByText('Failed', { exact: true }).first().waitFor();
   await visitor.getByText('This link works until').waitFor();
   await visitor.getByText(/^Your task failed: /).waitFor();

@@ -321,7 +321,9 @@ describe('usage', () => {
     await page.getByText('API key', { exact: true }).first().click();
     await page.getByRole('table', { name: 'Spend by API key' }).getByRole('button', { name: 'Billed' }).click();
     await page.waitForURL(/key=\d+/);
-    await until('one charge is left', async () => (await bills.getByRole('row').count()) === 2);
+    // Below the columns' names and its day.
+    await until('one charge is left', async () => (await bills.getByRole('row').count()) === 3);
+    await bills.getByRole('rowheader', { name: /\$0\.20$/ }).waitFor();
     await bills.getByRole('button', { name: 'a boat' }).click();
     await dialog(page).getByRole('heading', { name: 'Charge', exact: true }).waitFor();
     await dialog(page).getByText('4 sec × $0.05 / second = $0.20').waitFor();

@@ -5,7 +5,7 @@ import { attachedBytes, chooseFileField } from '../../src/panel/pages/playground
 import { findMedium } from '../../src/panel/pages/playground/find-medium.ts';
 import { usualModel } from '../../src/panel/pages/playground/model-select.tsx';
 import { withShortFiles } from '../../src/panel/pages/tasks/read-task.ts';
-import { projectMonth, stackSpend } from '../../src/panel/pages/usage/stack-spend.ts';
+import { mergePoints, projectMonth, stackSpend } from '../../src/panel/pages/usage/stack-spend.ts';
 
 type Properties = CallableModel['schema']['properties'];
 type Facts = CallableModel['examples'][number]['facts'];
@@ -119,6 +119,15 @@ test('spend is stacked by the first shares and the rest, and the forecast of a m
   for (const now of [day / 2, 30 * day]) {
     expect(projectMonth({ from: 0, until: 30 * day, spend: 100 }, now)).toBeNull();
   }
+});
+
+test('days are added up by week backwards, so that the last week is whole', () => {
+  const days = Array.from({ length: 9 }, (_, at) => ({ at, succeeded: 1, failed: at === 8 ? 1 : 0, spend: 2 }));
+  expect(mergePoints(days, 7)).toEqual([
+    { at: 0, succeeded: 2, failed: 0, spend: 4 },
+    { at: 2, succeeded: 7, failed: 1, spend: 14 },
+  ]);
+  expect(days[0]?.spend).toBe(2);
 });
 
 test('the quote of a stored request sends none of its files', () => {

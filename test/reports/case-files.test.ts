@@ -59,6 +59,8 @@ const describeCases = (opened: () => OpenedStore) => {
     expect(found).toMatchObject({ language: 'de', money: { reserved: 30_000, charged: 30_000, refunded: 0 } });
     expect(found.answer.map(({ reason }) => reason)).toEqual(['cases.task_succeeded', 'cases.charged']);
     expect(found.answer[1]?.message).toBe('It cost $0.06, as estimated.');
+    // The panel leads from the key's name to its page.
+    expect(found.facts.find(({ name }) => name === 'api_key')).toMatchObject({ id: done.apiKeyId });
   });
 
   test('a task that failed says why, and that its money is back', async () => {

@@ -93,6 +93,9 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
 
 export function SideNavigation() {
   const { t } = useTranslation();
+  const { pathname } = useLocation();
+  // A case file belongs to the list of its kind: /case/task to /tasks.
+  const caseList = pathname.replace(/^\/case\/(\w+)\/.*/, '/$1s');
   const role = useRole();
   const offered = sections
     .map(({ text, entries }) => ({ text, entries: entries.filter((entry) => role >= entry.role) }))
@@ -105,7 +108,12 @@ export function SideNavigation() {
           <ul className={classes.list}>
             {entries.map(({ path, text: label, icon: Icon }) => (
               <li key={path}>
-                <NavLink to={path} end={path === '/'} className={classes.link}>
+                <NavLink
+                  to={path}
+                  end={path === '/'}
+                  className={classes.link}
+                  data-current={path === caseList || undefined}
+                >
                   <Icon size={19} stroke={1.6} aria-hidden="true" />
                   {t(label)}
                 </NavLink>

@@ -59,7 +59,7 @@ const describeFacts = (task: TaskRecord, keyName: string): CaseFact[] =>
       ...{ name: 'plugin', as: 'text', id: task.platform },
       value: `${task.platform} ${task.execution.pluginVersion}`.trim(),
     },
-    { name: 'api_key', as: 'text', value: keyName },
+    { name: 'api_key', as: 'text', value: keyName, ...(task.apiKeyId === null ? {} : { id: task.apiKeyId }) },
     { name: 'group', as: 'text', value: task.group },
     { name: 'request_id', as: 'text', value: task.execution.requestId },
     { name: 'submitted', as: 'time', value: task.createdAt },

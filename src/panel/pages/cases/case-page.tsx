@@ -18,7 +18,6 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PublicFrame } from '../../ui/page/public-frame.tsx';
-import { idEnd } from '../tasks/task/task-facts.tsx';
 import { CaseStatus, CaseView } from './case-view.tsx';
 
 const backTo = { task: '/tasks', user: '/users', channel: '/channels' } as const;
@@ -40,7 +39,11 @@ export function CasePage() {
       back={<BackLink to={`${backTo[list]}/${encodeURIComponent(id)}`}>{t(`case.back.${list}`)}</BackLink>}
       actions={
         found.data !== undefined && (
-          <Button leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />} onClick={() => setSharing(true)}>
+          <Button
+            variant="default"
+            leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />}
+            onClick={() => setSharing(true)}
+          >
             {t('case.share')}
           </Button>
         )
@@ -104,20 +107,20 @@ export function SharedCasePage() {
   );
 }
 
-type Named = Pick<CaseFile, 'kind' | 'id' | 'title'>;
+type Named = Pick<CaseFile, 'kind' | 'title' | 'facts'>;
 
-/** "Case file: Demo studio"; a task is named by the end of its id, as its title is its model. */
+/** "Case file: Demo studio"; a task is named by its model, and by its user where that is known. */
 function nameCase(file: Named | undefined, t: TFunction): string {
   if (file === undefined) return t('case.title');
-  const { kind, id, title } = file;
-  return kind === 'task' ? t('case.ofTask', { end: id.slice(-idEnd) }) : t('case.of', { name: title });
+  const { kind, title: name, facts } = file;
+  if (kind !== 'task') return t('case.of', { name });
+  const user = facts.find((fact) => fact.name === 'user')?.value;
+  return user === undefined ? t('case.ofTask', { name }) : t('case.ofTaskBy', { name, user });
 }
 
-/** What a case file is about: "User", "Channel" or the model of a task. */
-function describeKind({ kind, title }: Named, t: TFunction): string {
-  if (kind === 'task') return title;
-  return t(kind === 'user' ? 'tasks.column.user' : 'tasks.channel');
-}
+const kindTexts = { task: 'usage.task', user: 'tasks.column.user', channel: 'tasks.channel' } as const;
+
+const describeKind = ({ kind }: Named, t: TFunction): string => t(kindTexts[kind]);
 
 type Audience = CaseFile['audience'];
 const lives = [1, 7, 30] as const;

@@ -10,6 +10,7 @@ import { loadLanguage } from '../../i18n/create-i18n.ts';
 import { languages, mailLanguage } from '../../i18n/languages.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { withQuery } from '../../session/use-api.ts';
 import { copyText } from '../../ui/display/copy-field.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
@@ -75,11 +76,7 @@ function Answer({ file }: { file: CaseFile }) {
         ))}
       </div>
       <Group gap="sm" align="end">
-        <Button
-          variant="default"
-          leftSection={<IconCopy size={17} stroke={1.6} aria-hidden="true" />}
-          onClick={() => void copy()}
-        >
+        <Button leftSection={<IconCopy size={17} stroke={1.6} aria-hidden="true" />} onClick={() => void copy()}>
           {t(isOfChannel ? 'case.copySummary' : 'case.copyAnswer')}
         </Button>
         <NativeSelect
@@ -175,7 +172,9 @@ const factTexts: Readonly<Record<string, TextKey>> = {
 };
 
 /** Where the page of what a fact names begins. */
-const factPaths: Readonly<Record<string, string>> = { user: '/users/', channel: '/channels/', plugin: '/plugins/' };
+const factPaths: Readonly<Record<string, string>> = {
+  ...{ user: '/users/', channel: '/channels/', plugin: '/plugins/', api_key: '/keys/' },
+};
 
 /** Ids with a button that copies them. */
 const copiedFacts: ReadonlySet<string> = new Set(['task', 'request_id']);
@@ -188,6 +187,10 @@ function Facts({ facts, timeline, isOfTask, hasLinks }: FactsProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const isAdmin = useRole() >= roles.admin;
+  const own = useSessionSnapshot().bundle?.user.id;
+  const user = facts.find(({ name }) => name === 'user');
+  // Those who only see their own files are not told whose they are.
+  const isOwn = user === undefined ? !isAdmin : 'id' in user && user.id === own;
   return (
     <Section heading={t('task.facts.heading')}>
       <Pairs
@@ -196,7 +199,8 @@ function Facts({ facts, timeline, isOfTask, hasLinks }: FactsProps) {
           const id = 'id' in fact ? String(fact.id ?? '') : '';
           const said = describeFact(fact, t, format);
           const shown = fact.name === 'plugin' && hasLinks ? <PluginName said={said} pluginKey={id} /> : said;
-          const start = hasLinks && isAdmin && id !== '' ? factPaths[fact.name] : undefined;
+          const isReadable = fact.name === 'api_key' ? isOwn : isAdmin;
+          const start = hasLinks && isReadable && id !== '' ? factPaths[fact.name] : undefined;
           const value = copiedFacts.has(fact.name) ? (
             <CopiedId id={said} />
           ) : start === undefined ? (
@@ -308,10 +312,12 @@ const lineTexts: Readonly<Record<string, TextKey>> = {
 };
 
 /** How the balance changed; of a task, what it came to. */
-function Ledger({ file: { kind, ledger, money }, hasLinks }: { file: CaseFile; hasLinks: boolean }) {
+function Ledger({ file: { kind, ledger, money, said }, hasLinks }: { file: CaseFile; hasLinks: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
   const isOfAccount = kind === 'user';
+  // Why a task failed stands in its timeline.
+  const isNoted = ({ note }: CaseFile['ledger'][number]): boolean => note !== '' && note !== said?.text;
   return (
     <Section heading={t(money === null ? 'task.bill.ledger' : 'task.bill')}>
       <ul className={`${classes.rows} ${classes.ledger}`}>
@@ -327,8 +333,8 @@ function Ledger({ file: { kind, ledger, money }, hasLinks }: { file: CaseFile; h
                 <span className={classes.note}>
                   {line.kind === 'task_refunded' &&
                     ` · ${t('ledger.refunded', { reserved: format.exactMoney(line.reserved ?? 0) })}`}
-                  {line.note !== '' && ' · '}
-                  {line.note !== '' && <VendorWords text={line.note} sentence={line.note_sentence} />}
+                  {isNoted(line) && ' · '}
+                  {isNoted(line) && <VendorWords text={line.note} sentence={line.note_sentence} />}
                 </span>
               </span>
               <span>{withSign(line.amount, format.exactMoney)}</span>

@@ -6,7 +6,7 @@ import { ChartOrTable } from '../../ui/chart/charts.tsx';
 import { PartBars } from '../../ui/chart/part-bars.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { PlainTable } from '../../ui/table/data-table.tsx';
-import { stackSpend } from '../usage/stack-spend.ts';
+import { stackSpend, useChartDays } from '../usage/stack-spend.ts';
 import { localZone } from '../usage/usage-period.ts';
 
 type Day = UsageReport['points'][number];
@@ -28,27 +28,36 @@ export function Activity({ report, only, onOnly }: ActivityProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const [measure, setMeasure] = useState(only === undefined ? 'tasks' : 'spend');
-  const { points, totals, zone } = report;
+  const { totals, zone } = report;
+  const chart = useChartDays(report);
+  const { points, days_per_point: days } = chart;
   // Days are those of the report's zone, wherever the reader is now.
   const axisDate = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: zone });
   const fullDate = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: zone });
   const toDate = (day: number): Date => new Date(day * 1000);
-  const rows = points.filter(hasActivity).reverse();
+  const rows = report.points.filter(hasActivity).reverse();
   const peak = Math.max(0, ...points.map(({ spend }) => spend));
   const money = format.moneyLike(rows.map(({ spend }) => spend));
-  const spends = stackSpend(report, { toName: ({ model }) => model, others: t('usage.otherShares') });
-  const chosen = only && spends.find(({ share }) => share === only);
+  const spends = stackSpend(chart, { toName: ({ model }) => model, others: t('usage.otherShares') });
+  const isChosen = (share: UsageReport['shares'][number] | undefined): boolean =>
+    share !== undefined && share.plugin_key === only?.plugin_key && share.model === only.model;
+  const chosen = spends.find(({ share }) => isChosen(share));
   const [isOthers, setOthers] = useState(false);
   const heading = t('home.activity');
   const counts = {
     succeeded: format.number(totals.succeeded),
     failed: format.number(totals.failed),
-    days: points.length,
+    days: report.points.length,
   };
   return (
     <ChartOrTable
       heading={heading}
-      intro={t(zone === localZone() ? 'home.zone' : 'home.zoneUtc', { zone: zone.replaceAll('_', ' ') })}
+      intro={
+        <>
+          {t(zone === localZone() ? 'home.zone' : 'home.zoneUtc', { zone: zone.replaceAll('_', ' ') })}
+          {days > 1 && ` ${t('usage.daysPerPoint', { count: days })}`}
+        </>
+      }
       controls={
         <SegmentedControl
           size="xs"
@@ -84,7 +93,7 @@ export function Activity({ report, only, onOnly }: ActivityProps) {
           />
         ) : (
           <PartBars
-            label={t('home.spendByDay.label', { total: format.money(totals.spend), days: points.length })}
+            label={t('home.spendByDay.label', { total: format.money(totals.spend), days: report.points.length })}
             days={points.map(({ at }, index) => ({
               day: axisDate.format(toDate(at)),
               ...Object.fromEntries(spends.map((part) => [part.key, part.points[index] ?? 0])),

@@ -167,7 +167,7 @@ type CommonReasonProps = Pick<FailingTableProps, 'question'> & {
   isSeen: boolean;
   /** Leads to the tasks that failed for it. */
   isLinked?: boolean;
-  /** Without how many of them failed for it. */
+  /** Leaves no room behind the words: how many failed for it comes first. */
   isBrief?: boolean;
 };
 
@@ -190,6 +190,7 @@ function CommonReason({ tasks, question, isSeen, isLinked = false, isBrief = fal
   const all = rest.reduce((sum, { count }) => sum + count, most.count);
   return (
     <>
+      {isBrief && rest.length > 0 && `${format.number(most.count)} × `}
       {isLinked && most.reason !== '' ? (
         <Anchor component={Link} to={withQuery('/tasks', { ...question, ...tasks, reason: most.reason })} inherit>
           {words}

@@ -66,7 +66,14 @@ export function FirstSteps({ origin, onHide }: FirstStepsProps) {
     <Section
       heading={t('home.first')}
       actions={
-        <Button variant="subtle" color="gray" size="xs" aria-label={t('home.first.hideLabel')} onClick={onHide}>
+        <Button
+          variant="subtle"
+          color="gray"
+          size="xs"
+          mr={-12}
+          aria-label={t('home.first.hideLabel')}
+          onClick={onHide}
+        >
           {t('home.first.hide')}
         </Button>
       }

@@ -1,4 +1,4 @@
-import { Anchor, Button, NativeSelect, SegmentedControl } from '@mantine/core';
+import { Anchor, Button, NativeSelect, SegmentedControl, Title } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { type ComponentProps, useState } from 'react';
@@ -17,7 +17,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { FilterChips } from '../../ui/form/filter-bar.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { Columns, Section } from '../../ui/page/section.tsx';
+import { Section } from '../../ui/page/section.tsx';
 import { balanceAlertPath } from '../notifications/low-balance-note.tsx';
 import { TaskPoster } from '../tasks/task-poster.tsx';
 import { stackedShares } from '../usage/stack-spend.ts';
@@ -143,6 +143,8 @@ export function HomePage() {
                 days={days}
               />
             )}
+            {/* The first steps name it, too. */}
+            {!isNew && <Endpoint origin={origin} />}
             {isEmpty(data) ? (
               !isNew &&
               (isAdmin && !all ? (
@@ -168,28 +170,25 @@ export function HomePage() {
           </>
         )}
       </QueryResult>
-      {isNew ? (
-        // The first steps name the endpoint, too.
-        <SlowestModels models={slowest} />
-      ) : slowest.length === 0 ? (
-        <Endpoint origin={origin} />
-      ) : (
-        <Columns main={<SlowestModels models={slowest} />} side={<Endpoint origin={origin} />} />
-      )}
+      <SlowestModels models={slowest} />
     </Page>
   );
 }
 
-/** Where requests go. */
+/** Where requests go, in one row. */
 function Endpoint({ origin }: { origin: string }) {
   const { t } = useTranslation();
   return (
-    <Section heading={t('home.endpoint')} intro={t('home.endpointHint')}>
+    <section className={classes.endpoint} aria-labelledby="endpoint">
+      <Title order={2} fz={15} id="endpoint">
+        {t('home.endpoint')}
+      </Title>
+      <p className={classes.when}>{t('home.endpointHint')}</p>
       <CopyField text={`${origin}/v1`} />
       <Anchor component={Link} to="/reference" size="sm" className={classes.reference ?? ''}>
         {t('home.reference')}
       </Anchor>
-    </Section>
+    </section>
   );
 }
 

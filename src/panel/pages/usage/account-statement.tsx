@@ -70,7 +70,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
   };
   const columns: readonly Column<LedgerRow>[] = [
     { key: 'what', heading: t('ledger.what'), wide: true, render: (row) => <RowText row={row} /> },
-    { key: 'at', heading: t('ledger.at'), numeric: true, render: ({ created_at }) => format.time(created_at) },
+    { key: 'at', heading: t('ledger.at'), numeric: true, render: ({ created_at }) => format.clock(created_at) },
     ...(showsActor && rows.some(({ actor }) => actor !== null) ? [actorColumn] : []),
     {
       key: 'amount',
@@ -119,13 +119,14 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
         columns={columns}
         rowKey={({ id }) => id}
         onPage={filters.setPage}
+        group={({ created_at: at }) => format.date(at)}
         isDense
         brief={(row) => (
           <RowBrief
             name={row.task?.prompt || row.task?.model || t(`ledger.kind.${row.kind}`)}
             {...(isTask(row.task_id) ? { to: taskPath({ id: row.task_id }) } : {})}
             figure={<Amount row={row} signed={signed} />}
-            state={<BriefText>{format.time(row.created_at)}</BriefText>}
+            state={<BriefText>{format.clock(row.created_at)}</BriefText>}
             facts={[t('ledger.balanceAfter', { amount: money(row.balance_after) })]}
             detail={<RowDetail row={row} />}
           />

@@ -15,13 +15,17 @@ import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { TaskBill, toCalculation, usePriceFactors } from '../tasks/task/task-bill.tsx';
 import { CopiedId } from '../tasks/task/task-facts.tsx';
 import classes from './usage.module.css';
+import { localZone } from './usage-period.ts';
 import type { Scope, UsageFilters } from './use-usage-filters.ts';
 
-type BillListProps = { report: Pick<UsageReport, 'from' | 'until'>; filters: UsageFilters };
+type BillListProps = { report: UsageReport; filters: UsageFilters };
 
 /** One bill per finished task of the period. */
-export function BillList({ report: { from, until }, filters }: BillListProps) {
+export function BillList({ report, filters }: BillListProps) {
   const { t } = useTranslation();
+  const format = useFormat();
+  const { from, until, zone } = report;
+  const sums = addUpDays(report, format.date);
   const [opened, setOpened] = useState<UsageRow | null>(null);
   const { values, scope, userId } = filters;
   const wanted = {
@@ -39,9 +43,16 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
   return (
     <section className={classes.list} aria-labelledby="bills">
       <Group justify="space-between" mb={14}>
-        <Title order={2} fz={18} id="bills">
-          {t('usage.bills')}
-        </Title>
+        <div>
+          <Title order={2} fz={18} id="bills">
+            {t('usage.bills')}
+          </Title>
+          {zone !== localZone() && (
+            <Text size="sm" c="dimmed">
+              {t('home.zone', { zone: localZone().replaceAll('_', ' ') })}
+            </Text>
+          )}
+        </div>
         <ExportMenu path="/api/log/export" query={wanted} name="usage" size="xs" />
       </Group>
       <DataTable
@@ -50,6 +61,8 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
         columns={useColumns({ scope, rows: query.data?.items ?? [], open: setOpened })}
         rowKey={({ id }) => id}
         onPage={filters.setPage}
+        group={({ created_at: at }) => format.date(at)}
+        groupFigure={({ created_at: at }) => <DaySum sum={sums.get(format.date(at))} />}
         isDense
         brief={(row) => <BillBrief row={row} scope={scope} onPress={() => setOpened(row)} />}
         empty={<EmptyState heading={t('usage.bills.empty')} text={t('usage.bills.emptyText')} />}
@@ -57,6 +70,20 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
       <BillDrawer row={opened} scope={scope} onClose={() => setOpened(null)} />
     </section>
   );
+}
+
+/** The spend of each day that the report knows as one of the reader's. */
+function addUpDays(report: UsageReport, toDate: (at: number) => string): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  if (report.zone !== localZone() || report.days_per_point > 1) return sums;
+  for (const { at, spend } of report.points) sums.set(toDate(at), (sums.get(toDate(at)) ?? 0) + spend);
+  return sums;
+}
+
+/** Above the costs of its rows. */
+function DaySum({ sum }: { sum: number | undefined }) {
+  const format = useFormat();
+  return sum !== undefined && <span className={classes.sum}>{format.money(sum)}</span>;
 }
 
 const readKeyName = ({ api_key_id: id, api_key_name: name }: UsageRow): string | null =>
@@ -93,7 +120,7 @@ function BillBrief({ row, scope, onPress }: { row: UsageRow; scope: Scope; onPre
       onPress={onPress}
       figure={format.money(readCost(row))}
       state={<BillResult kind={row.kind} />}
-      facts={[scope === 'all' ? (row.username ?? `#${row.user_id}`) : '', format.time(row.created_at)]}
+      facts={[scope === 'all' ? (row.username ?? `#${row.user_id}`) : '', format.clock(row.created_at)]}
       detail={source || undefined}
     />
   );
@@ -135,12 +162,12 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
     { key: 'result', heading: t('usage.result'), render: ({ kind }) => <BillResult kind={kind} /> },
     ...(scope === 'all' ? [userColumn] : []),
     { key: 'key', heading: t('usage.key'), minor: true, render: (row) => readKeyName(row) ?? t('usage.noKey') },
-    { key: 'cost', heading: t('usage.cost'), numeric: true, render: (row) => money(readCost(row)) },
+    { key: 'at', heading: t('usage.at'), numeric: true, render: ({ created_at }) => format.clock(created_at) },
     {
-      key: 'at',
-      heading: t('usage.at'),
+      key: 'cost',
+      heading: t('usage.cost'),
       numeric: true,
-      render: ({ created_at }) => <span className={classes.opens}>{format.time(created_at)}</span>,
+      render: (row) => <span className={classes.opens}>{money(readCost(row))}</span>,
     },
   ];
 }

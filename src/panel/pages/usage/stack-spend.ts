@@ -1,3 +1,4 @@
+import { useMediaQuery } from '@mantine/hooks';
 import type { UsageReport } from '../../api/types.ts';
 
 /** Shares that a chart can tell apart; a report is asked for the points of as many. */
@@ -48,6 +49,39 @@ export function stackSpend(
   const total = Math.max(0, totals.spend - parts.reduce((sum, part) => sum + part.total, 0));
   if (total === 0) return parts;
   return [...parts, { key: 'others', name: others, color: 'var(--tg-quiet)', total, points: rest }];
+}
+
+type Sums = Pick<UsageReport['points'][number], 'succeeded' | 'failed' | 'spend'>;
+
+/** Days that have room as bars on a phone. */
+const mostBars = 45;
+const week = 7;
+
+/** The days of a chart: on a phone, more of them than have room are shown by week. */
+export function useChartDays<Report extends Pick<UsageReport, 'points' | 'shares' | 'unit' | 'days_per_point'>>(
+  report: Report,
+): Report {
+  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  if (!isPhone || report.unit === 'hour' || report.points.length <= mostBars) return report;
+  return {
+    ...report,
+    points: mergePoints(report.points, week),
+    shares: report.shares.map((share) =>
+      share.points ? { ...share, points: mergePoints(share.points, week) } : share,
+    ),
+    days_per_point: report.days_per_point * week,
+  };
+}
+
+/** Adds up every `size` points, from the last one backwards: the first sum may be of fewer. */
+export function mergePoints<Point extends Sums>(points: readonly Point[], size: number): Point[] {
+  const merged: Point[] = [];
+  for (const [index, point] of points.entries()) {
+    const last = merged.at(-1);
+    if (last === undefined || (points.length - index) % size === 0) merged.push({ ...point });
+    else for (const field of ['succeeded', 'failed', 'spend'] as const) last[field] += point[field];
+  }
+  return merged;
 }
 
 /**

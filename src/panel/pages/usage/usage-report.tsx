@@ -18,7 +18,7 @@ import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { balanceAlertPath, LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { BillList } from './bill-list.tsx';
 import { Change, PointsChange } from './period-change.tsx';
-import { projectMonth, stackSpend } from './stack-spend.ts';
+import { projectMonth, stackSpend, useChartDays } from './stack-spend.ts';
 import classes from './usage.module.css';
 import { countDays, localZone } from './usage-period.ts';
 import type { Dimension, UsageFilterName, UsageFilters } from './use-usage-filters.ts';
@@ -160,7 +160,9 @@ function KeptFiles({ storage: { is_offered: isOffered, files, bytes, quota_bytes
 function UsageOverTime({ report, filters: { by, period } }: { report: Report; filters: UsageFilters }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  const { points, totals, unit, zone, days_per_point: days } = report;
+  const { totals, unit, zone } = report;
+  const chart = useChartDays(report);
+  const { points, days_per_point: days } = chart;
   const isByHour = unit === 'hour';
   // Days are those of the report's zone, wherever the reader is now.
   const dayOnly = new Intl.DateTimeFormat(i18n.language, { timeZone: zone, day: 'numeric', month: 'short' });
@@ -171,12 +173,12 @@ function UsageOverTime({ report, filters: { by, period } }: { report: Report; fi
     ...(isByHour ? { timeStyle: 'short' } : {}),
   });
   const at = (seconds: number): Date => new Date(seconds * 1000);
-  const used = points.filter(({ spend, succeeded, failed }) => spend > 0 || succeeded > 0 || failed > 0);
+  const used = report.points.filter(({ spend, succeeded, failed }) => spend > 0 || succeeded > 0 || failed > 0);
   const money = format.moneyLike(used.map(({ spend }) => spend));
   const peak = Math.max(0, ...points.map(({ spend }) => spend));
   const heading = t(isByHour ? 'usage.byHour' : 'usage.byDay');
   const toName = useShareName(by);
-  const parts = stackSpend(report, { toName, others: t('usage.otherShares') });
+  const parts = stackSpend(chart, { toName, others: t('usage.otherShares') });
   const end = monthEnd(report.from);
   const projected =
     period === 'month' && !isByHour

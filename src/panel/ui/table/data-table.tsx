@@ -57,6 +57,8 @@ type PlainTableProps<Row> = {
   isDense?: boolean;
   /** The heading that rows in a sequence share, such as their day. */
   group?(row: Row): string;
+  /** The figure of the rows that share it, such as their sum. */
+  groupFigure?(row: Row): ReactNode;
   /** Its place is as narrow as a phone: rows are `brief`, whatever the screen. */
   isNarrow?: boolean;
 };
@@ -67,7 +69,7 @@ type PlainTableProps<Row> = {
  * column makes the whole row a link.
  */
 export function PlainTable<Row>({ label, rows, isStale = false, brief, ...table }: PlainTableProps<Row>) {
-  const { columns, rowKey, selection, sort, onSort, group, isDense = false, isNarrow = false } = table;
+  const { columns, rowKey, selection, sort, onSort, group, groupFigure, isDense = false, isNarrow = false } = table;
   // A page as wide as this leaves 599 px for a table.
   const isPhone = useMediaQuery('(max-width: 633px)', undefined, { getInitialValueInEffect: false }) || isNarrow;
   const shownBrief = isPhone ? brief : undefined;
@@ -126,7 +128,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, brief, ...table 
         <tbody role="rowgroup">
           {rows.map((row, index) => (
             <Fragment key={rowKey(row)}>
-              <GroupRow name={headingAbove(index)} span={columns.length} />
+              <GroupRow name={headingAbove(index)} figure={groupFigure?.(row)} span={columns.length} />
               <tr role="row" data-selected={selection?.keys.has(rowKey(row)) || undefined}>
                 {selection && (
                   <td role="cell" data-select>

@@ -1,7 +1,13 @@
+import type { ReactNode } from 'react';
 import classes from './group-row.module.css';
 
-/** A heading above the rows of a table that share it; nothing where there is none. */
-export function GroupRow({ name, span }: { name: string | undefined; span: number }) {
+type GroupRowProps = { name: string | undefined; figure: ReactNode; span: number };
+
+/**
+ * A heading above the rows of a table that share it, with their figure at its end; nothing without
+ * a name.
+ */
+export function GroupRow({ name, figure, span }: GroupRowProps) {
   if (name === undefined) return null;
   return (
     // In cards it is displayed as a block and loses its table semantics, so the roles are explicit.
@@ -10,7 +16,10 @@ export function GroupRow({ name, span }: { name: string | undefined; span: numbe
       {/* biome-ignore lint/a11y/useSemanticElements: see above */}
       {/* biome-ignore lint/a11y/noRedundantRoles: see above */}
       <th scope="rowgroup" role="rowheader" colSpan={span}>
-        {name}
+        <div>
+          {name}
+          <span>{figure}</span>
+        </div>
       </th>
     </tr>
   );

@@ -106,7 +106,7 @@ export const FactLink = ({ to, children }: { to: string; children: ReactNode }) 
 );
 
 /** Characters at an id's end that stay where it is too long for its line. */
-export const idEnd = 6;
+const idEnd = 6;
 
 /** An id with a button that copies it. */
 export function CopiedId({ id }: { id: string }) {
