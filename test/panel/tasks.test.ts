@@ -123,6 +123,8 @@ describe('the list', () => {
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Clear all' }).click();
     await page.waitForURL('**/tasks');
+    await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
 
     await page.goto(`${panel.origin()}/tasks?q=lighthouse`);
     await page.getByRole('link', { name: /a lighthouse/ }).waitFor();
@@ -341,6 +343,7 @@ describe('a task', () => {
     await waitForText(page, /Once the vendor has accepted a task, it can’t be canceled/);
     // The second text stands on a machine that took more than ten seconds to get here.
     await waitForText(page, /^Usually finishes in .*\ssec\.$|^Taking longer than usual: .*\ssec\.$/);
+    await page.getByRole('link', { name: 'Edit in playground' }).waitFor();
     const bill = page.getByRole('region', { name: 'Cost' });
     await bill.getByText('$0.08 reserved', { exact: true }).waitFor();
     await bill.getByRole('columnheader', { name: 'Estimate' }).waitFor();

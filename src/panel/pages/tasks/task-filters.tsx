@@ -1,19 +1,20 @@
-import { Button, Group, Popover, SegmentedControl, Select, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Popover, SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconAdjustmentsHorizontal } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { CallableModel } from '../../api/types.ts';
+import type { CallableModel, TaskPage } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { type FilterChip, FilterChips, SearchField } from '../../ui/form/filter-bar.tsx';
 import { NameSelect, useNamed } from '../../ui/form/name-select.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-filters.ts';
 import { useFailureReasons } from './failure-reasons.tsx';
 import classes from './tasks-page.module.css';
 import { usePluginNames } from './use-plugin-names.ts';
-import { narrowingNames, periods, type TaskQuery, taskSorts } from './use-task-query.ts';
+import { narrowingNames, periods, rowsPath, type TaskQuery, taskSorts } from './use-task-query.ts';
 
 const taskStatusTexts = {
   QUEUED: 'task.status.QUEUED',
@@ -25,8 +26,9 @@ const taskStatusTexts = {
 } as const satisfies Record<string, TextKey>;
 
 /** The filters of the task list. They are in the address. */
-export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
+export function TaskFilters({ tasks, pageSize }: { tasks: TaskQuery; pageSize: number }) {
   const { t } = useTranslation();
+  const [isOpen, setOpen] = useState(false);
   const isAdmin = useRole() >= roles.admin;
   const { filters } = tasks;
   const { values, set } = filters;
@@ -61,21 +63,28 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
           ...Object.entries(taskStatusTexts).map(([value, text]) => ({ value, label: t(text) })),
         ]}
       />
-      <Popover position="bottom-end" width="min(358px, calc(100vw - 32px))" trapFocus returnFocus hideDetached={false}>
+      <Popover
+        opened={isOpen}
+        onChange={setOpen}
+        position="bottom-end"
+        width="min(358px, calc(100vw - 32px))"
+        trapFocus
+        returnFocus
+        hideDetached={false}
+        middlewares={{ flip: true, shift: { padding: 16 }, size: { padding: 16 } }}
+      >
         <Popover.Target>
           <Button
             className={classes.filters}
             variant="default"
+            onClick={() => setOpen(!isOpen)}
             leftSection={<IconAdjustmentsHorizontal size={17} stroke={1.6} aria-hidden="true" />}
           >
             {t('tasks.filters')}
           </Button>
         </Popover.Target>
-        <Popover.Dropdown aria-label={t('tasks.filters')}>
-          <Stack gap="sm">
-            <SortSelect tasks={tasks} isInFilters />
-            <TaskFilterFields tasks={tasks} />
-          </Stack>
+        <Popover.Dropdown aria-label={t('tasks.filters')} className={classes.panel ?? ''}>
+          <TaskFilterFields tasks={tasks} pageSize={pageSize} onClose={() => setOpen(false)} />
         </Popover.Dropdown>
       </Popover>
       <SortSelect tasks={tasks} />
@@ -116,8 +125,13 @@ const withChosen = (names: ReadonlyMap<string, string>, chosen: string) => {
 };
 
 /** The filters that the bar has no room for. */
-function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery }) {
+function TaskFilterFields({ tasks, pageSize, onClose }: { tasks: TaskQuery; pageSize: number; onClose(): void }) {
   const { t } = useTranslation();
+  const format = useFormat();
+  const { filters, all } = tasks;
+  // What the list reads, too. The gallery counts nothing.
+  const found = useApiQuery<TaskPage>(rowsPath(tasks, pageSize), { enabled: !tasks.isGallery });
+  const count = tasks.isGallery ? undefined : found.data?.total;
   const isAdmin = useRole() >= roles.admin;
   const { values, set } = filters;
   const plugins = usePluginNames();
@@ -128,101 +142,108 @@ function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery }) {
   const shared = { clearable: true, ...inPlace } as const;
   return (
     <>
-      <Select
-        {...shared}
-        label={t('tasks.period')}
-        placeholder={t('tasks.anyTime')}
-        value={isCustom ? 'custom' : values.period || null}
-        onChange={(period) => {
-          setCustom(period === 'custom');
-          filters.setAll({ period: period === 'custom' ? '' : (period ?? ''), from: '', to: '' });
-        }}
-        data={[
-          ...periods.map((value) => ({ value, label: t(`tasks.period.${value as '24h'}`) })),
-          { value: 'custom', label: t('usage.period.custom') },
-        ]}
-      />
-      {isCustom && (
-        <Group grow gap="sm">
-          <TextInput
-            type="date"
-            label={t('tasks.from')}
-            value={values.from}
-            max={values.to || undefined}
-            onChange={({ currentTarget }) => filters.setAll({ from: currentTarget.value, period: '' })}
-          />
-          <TextInput
-            type="date"
-            label={t('tasks.to')}
-            value={values.to}
-            min={values.from || undefined}
-            onChange={({ currentTarget }) => filters.setAll({ to: currentTarget.value, period: '' })}
-          />
-        </Group>
-      )}
-      <Select
-        {...shared}
-        label={t('tasks.model')}
-        placeholder={t('tasks.anyModel')}
-        searchable
-        value={values.model || null}
-        onChange={(model) => set('model', model ?? '')}
-        data={withChosen(modelNames, values.model)}
-      />
-      <Select
-        {...shared}
-        label={t('tasks.plugin')}
-        placeholder={t('tasks.anyPlugin')}
-        value={values.platform || null}
-        onChange={(platform) => set('platform', platform ?? '')}
-        data={withChosen(plugins, values.platform)}
-      />
-      {isAdmin && (
-        <NameSelect
-          {...inPlace}
-          path="/api/channel/names"
-          label={t('tasks.channel')}
-          placeholder={t('tasks.anyChannel')}
-          value={values.channel}
-          onChange={(channel) => set('channel', channel)}
-        />
-      )}
-      {all && (
-        <NameSelect
-          {...inPlace}
-          path="/api/user/names"
-          label={t('tasks.column.user')}
-          placeholder={t('tasks.anyUser')}
-          value={values.user}
-          onChange={(user) => filters.setAll({ user, key: '' })}
-        />
-      )}
-      <NameSelect
-        {...inPlace}
-        path="/api/token/names"
-        // The keys of the chosen user, of all users, or the reader's own.
-        query={all ? { scope: 'all', user_id: values.user } : {}}
-        hasOwners={all && values.user === ''}
-        label={t('tasks.key')}
-        placeholder={t('tasks.anyKey')}
-        value={values.key}
-        onChange={(key) => set('key', key)}
-      />
-      {(isCustom || chipNames.some((name) => values[name] !== '')) && (
-        <Button
-          variant="subtle"
-          size="xs"
-          className={classes.clear ?? ''}
-          onClick={({ currentTarget }) => {
-            // The button goes; the keyboard stays among the filters.
-            currentTarget.closest<HTMLElement>('[role="dialog"]')?.focus();
-            setCustom(false);
-            clearChips({ filters });
+      <Stack gap="sm" className={classes.fields ?? ''}>
+        <SortSelect tasks={tasks} isInFilters />
+        <Select
+          {...shared}
+          label={t('tasks.period')}
+          placeholder={t('tasks.anyTime')}
+          value={isCustom ? 'custom' : values.period || null}
+          onChange={(period) => {
+            setCustom(period === 'custom');
+            filters.setAll({ period: period === 'custom' ? '' : (period ?? ''), from: '', to: '' });
           }}
-        >
-          {t('filters.clear')}
-        </Button>
-      )}
+          data={[
+            ...periods.map((value) => ({ value, label: t(`tasks.period.${value as '24h'}`) })),
+            { value: 'custom', label: t('usage.period.custom') },
+          ]}
+        />
+        {isCustom && (
+          <Group grow gap="sm">
+            <TextInput
+              type="date"
+              label={t('tasks.from')}
+              value={values.from}
+              max={values.to || undefined}
+              onChange={({ currentTarget }) => filters.setAll({ from: currentTarget.value, period: '' })}
+            />
+            <TextInput
+              type="date"
+              label={t('tasks.to')}
+              value={values.to}
+              min={values.from || undefined}
+              onChange={({ currentTarget }) => filters.setAll({ to: currentTarget.value, period: '' })}
+            />
+          </Group>
+        )}
+        <Select
+          {...shared}
+          label={t('tasks.model')}
+          placeholder={t('tasks.anyModel')}
+          searchable
+          value={values.model || null}
+          onChange={(model) => set('model', model ?? '')}
+          data={withChosen(modelNames, values.model)}
+        />
+        <Select
+          {...shared}
+          label={t('tasks.plugin')}
+          placeholder={t('tasks.anyPlugin')}
+          value={values.platform || null}
+          onChange={(platform) => set('platform', platform ?? '')}
+          data={withChosen(plugins, values.platform)}
+        />
+        {isAdmin && (
+          <NameSelect
+            {...inPlace}
+            path="/api/channel/names"
+            label={t('tasks.channel')}
+            placeholder={t('tasks.anyChannel')}
+            value={values.channel}
+            onChange={(channel) => set('channel', channel)}
+          />
+        )}
+        {all && (
+          <NameSelect
+            {...inPlace}
+            path="/api/user/names"
+            label={t('tasks.column.user')}
+            placeholder={t('tasks.anyUser')}
+            value={values.user}
+            onChange={(user) => filters.setAll({ user, key: '' })}
+          />
+        )}
+        <NameSelect
+          {...inPlace}
+          path="/api/token/names"
+          // The keys of the chosen user, of all users, or the reader's own.
+          query={all ? { scope: 'all', user_id: values.user } : {}}
+          hasOwners={all && values.user === ''}
+          label={t('tasks.key')}
+          placeholder={t('tasks.anyKey')}
+          value={values.key}
+          onChange={(key) => set('key', key)}
+        />
+      </Stack>
+      <Group gap="sm" wrap="nowrap" className={classes.foot ?? ''}>
+        {(isCustom || chipNames.some((name) => values[name] !== '')) && (
+          <Button
+            variant="default"
+            onClick={({ currentTarget }) => {
+              // The button goes; the keyboard stays among the filters.
+              currentTarget.closest<HTMLElement>('[role="dialog"]')?.focus();
+              setCustom(false);
+              clearChips({ filters });
+            }}
+          >
+            {t('filters.clear')}
+          </Button>
+        )}
+        <Text size="sm" c="dimmed" role="status" ml="auto">
+          {count !== undefined && t('tasks.failedCount', { count, shown: format.number(count) })}
+        </Text>
+        <Button onClick={onClose}>{t('keys.made.done')}</Button>
+      </Group>
     </>
   );
 }

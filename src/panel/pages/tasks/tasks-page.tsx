@@ -19,7 +19,7 @@ import { SavedViews } from './saved-views.tsx';
 import { TaskFilterChips, TaskFilters } from './task-filters.tsx';
 import { useListPreferences } from './use-saved-views.ts';
 import { TaskBrief, useTaskColumns, useTaskTitle } from './use-task-columns.tsx';
-import { narrowingNames, type TaskQuery, useTaskQuery } from './use-task-query.ts';
+import { narrowingNames, rowsPath, type TaskQuery, useTaskQuery } from './use-task-query.ts';
 
 const runningRefreshMs = 2500;
 const idleRefreshMs = 20_000;
@@ -60,7 +60,7 @@ export function TasksPage() {
       }
     >
       <div>
-        <TaskFilters tasks={tasks} />
+        <TaskFilters tasks={tasks} pageSize={pageSize} />
         <TaskFilterChips tasks={tasks} />
         {tasks.filters.values.status === 'FAILURE' && <FailureReasons tasks={tasks} />}
         {tasks.isGallery ? (
@@ -81,9 +81,6 @@ export function TasksPage() {
     </Page>
   );
 }
-
-const rowsPath = ({ filters, query, sort }: TaskQuery, pageSize: number): string =>
-  withQuery('/api/task', { page: filters.page, page_size: pageSize, ...query, sort: sort === 'newest' ? null : sort });
 
 /**
  * Whether an administrator's gateway has neither tasks nor models: then there is nothing to filter,

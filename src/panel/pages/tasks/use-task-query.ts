@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { roles, useRole } from '../../session/roles.ts';
+import { withQuery } from '../../session/use-api.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 
 const taskFilterNames = [
@@ -57,6 +58,10 @@ export function useTaskQuery(): TaskQuery {
     query,
   };
 }
+
+/** The rows of the list. */
+export const rowsPath = ({ filters, query, sort }: TaskQuery, pageSize: number): string =>
+  withQuery('/api/task', { page: filters.page, page_size: pageSize, ...query, sort: sort === 'newest' ? null : sort });
 
 const presets: Readonly<Record<string, number>> = { '24h': 1, '7d': 7, '30d': 30, '90d': 90 };
 
