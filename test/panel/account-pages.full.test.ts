@@ -402,19 +402,46 @@ describe('personal access token', () => {
 });
 
 describe('notifications', () => {
-  testInFullRun('an event is a row: its emails are turned on there, and the amount below', async () => {
+  testInFullRun('an event is a row: its emails are turned on there, amount and webhook in its dialog', async () => {
     await panel.root().createUser({ username: 'nel', email: 'nel@example.org' });
     const { page } = await panel.openAs({ username: 'nel', password }, '/notifications', { viewport: screens.desktop });
     const row = page.getByRole('row', { name: /^Low balance/ });
+    const emails = row.getByRole('switch', { name: 'Low balance: Email' });
     await row.getByText('Off', { exact: true }).waitFor();
-    await row.getByRole('switch', { name: 'Low balance: Email' }).click();
-    await waitForValue(field(page, 'Alert below'), '$5.00');
-    await until('it is on', () => row.getByRole('switch').isChecked());
+    await emails.press('Space');
+    await row.getByText(/^Alert below \$5\.00/).waitFor();
+    await until('it is on', () => emails.isChecked());
     expect(await findPageIssues(page)).toEqual([]);
-    await row.getByRole('switch').click();
-    await until('it is off', async () => !(await row.getByRole('switch').isChecked()));
+
+    await button(page, 'Edit: Low balance, Alert below').click();
+    await waitForValue(field(page, 'Alert below'), '$5.00');
+    await field(page, 'Alert below').fill('7');
+    await field(page, 'Webhook URL').fill('https://hooks.example.org/balance');
+    await dialog(page).getByRole('button', { name: 'Save' }).click();
+    // The secret that signs it is shown once; the dialog stays until it is read.
+    await dialog(page).getByRole('button', { name: 'Copy', exact: true }).waitFor();
+    await dialog(page).getByRole('button', { name: 'Close', exact: true }).last().click();
+    await row.getByText(/^Alert below \$7\.00/).waitFor();
+    await row.getByText('On', { exact: true }).waitFor();
+
+    await button(page, 'Edit: Low balance, Webhook').click();
+    await dialog(page).getByRole('button', { name: 'Rotate secret' }).waitFor();
+    expect(await findPageIssues(page)).toEqual([]);
+    await dialog(page).getByRole('switch', { name: 'Alert me when my balance is low' }).press('Space');
+    await dialog(page).getByRole('button', { name: 'Save' }).click();
+    await until('it is off', async () => !(await emails.isChecked()));
+    await button(page, 'Set up: Low balance, Webhook').waitFor();
     await page.setViewportSize(screens.phone);
     expect(await findPageIssues(page)).toEqual([]);
+  });
+
+  testInFullRun('only the cause that applies is given where no email can come', async () => {
+    await panel.root().createUser({ username: 'nea' });
+    const { page } = await panel.openAs({ username: 'nea', password }, '/notifications', { viewport: screens.desktop });
+    const row = page.getByRole('row', { name: /^Low balance/ });
+    await row.getByText('Your account has no email address.').waitFor();
+    await row.getByRole('link', { name: 'Add one' }).click();
+    await page.waitForURL(`${panel.origin()}/profile`);
   });
 });
 

@@ -45,6 +45,15 @@ export const accountStates: readonly PanelState[] = [
   { name: 'profile-of-user', path: '/profile', viewer: 'member' },
   { name: 'notifications', path: '/notifications' },
   { name: 'notifications-of-user', path: '/notifications', viewer: 'member' },
+  {
+    name: 'notifications-amount',
+    path: '/notifications',
+    viewer: 'member',
+    act: inOrder(async ({ page, text }) => {
+      const name = `${text('security.twoFactor.setUp')}: ${text('notifications.balance')}, ${text('keys.webhook')}`;
+      await page.getByRole('button', { name, exact: true }).click();
+    }, dialogOpens),
+  },
   { name: 'security', path: '/security' },
   { name: 'security-of-user', path: '/security', viewer: 'member' },
   {

@@ -1,4 +1,4 @@
-import { Switch, VisuallyHidden } from '@mantine/core';
+import { Switch } from '@mantine/core';
 import { useSyncExternalStore } from 'react';
 import { useTranslation } from 'react-i18next';
 
@@ -117,9 +117,7 @@ export function BrowserNoticeSwitch({ isBare = false }: { isBare?: boolean }) {
   const help = useBrowserNoticeHelp();
   return (
     <Switch
-      {...(isBare
-        ? { label: <VisuallyHidden>{t('bell.browser')}</VisuallyHidden> }
-        : { label: t('bell.browser'), description: help })}
+      {...(isBare ? { 'aria-label': t('bell.browser') } : { label: t('bell.browser'), description: help })}
       checked={state === 'on'}
       disabled={state === 'denied' || state === 'unsupported'}
       onChange={(event) =>

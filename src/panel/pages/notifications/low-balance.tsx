@@ -1,6 +1,6 @@
-import { Button, Group, Stack, Switch, Text } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Switch, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { BalanceAlert, BalanceAlertFields, SavedBalanceAlert } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
@@ -12,50 +12,94 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
-import { SaveForm } from '../../ui/form/inline-form.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { SettingsBlock } from '../../ui/page/section.tsx';
 import { WebhookInput } from '../keys/key-webhook.tsx';
 import { attemptError } from '../tasks/read-task.ts';
+import { AtText, type EventRow, OnOff } from './event-row.tsx';
 import { balanceAlertPath as path } from './low-balance-note.tsx';
+import classes from './notifications.module.css';
 
-/** When the user is warned of a low balance, and how. */
-export function LowBalance({ alert }: { alert: BalanceAlert }) {
+/**
+ * The row of a low balance, and the dialog that its buttons open. `noMail`: why the account gets no
+ * email.
+ */
+export function useLowBalanceRow(alert: BalanceAlert, noMail: ReactNode): { row: EventRow; dialog: ReactNode } {
   const { t } = useTranslation();
-  return (
-    <SettingsBlock heading={t('notifications.balance')} intro={t('notifications.balanceIntro')}>
-      <BalanceState alert={alert} />
-      {alert.is_offered ? (
-        <LowBalanceChoice alert={alert} />
-      ) : (
-        <Text size="sm" c="dimmed" lh={1.6}>
-          {t('notifications.notOffered')}
-        </Text>
-      )}
-    </SettingsBlock>
+  const [isEditing, setEditing] = useState(false);
+  const isOn = appliedThreshold(alert) > 0;
+  const hasWebhook = isOn && alert.webhook_url !== null;
+  const edit = (text: string, way: string) => (
+    <Anchor
+      component="button"
+      type="button"
+      inherit
+      className={classes.action ?? ''}
+      aria-label={`${text}: ${t('notifications.balance')}, ${way}`}
+      onClick={() => setEditing(true)}
+    >
+      {text}
+    </Anchor>
   );
+  const row: EventRow = {
+    name: t('notifications.balance'),
+    text: t('notifications.balanceRow'),
+    note: alert.is_offered ? (
+      <BalanceState
+        alert={alert}
+        action={isOn && edit(t('app.edit'), t('notifications.threshold'))}
+        noMail={alert.can_mail ? null : noMail}
+      />
+    ) : (
+      t('notifications.notOffered')
+    ),
+    email: alert.is_offered && (
+      <AtText>
+        <LowBalanceMail alert={alert} />
+      </AtText>
+    ),
+    webhook: alert.is_offered && (
+      <OnOff
+        isOn={hasWebhook}
+        action={edit(t(hasWebhook ? 'app.edit' : 'security.twoFactor.setUp'), t('keys.webhook'))}
+      />
+    ),
+  };
+  const dialog = (
+    <FormDialog isOpen={isEditing} onClose={() => setEditing(false)} title={t('notifications.balance')} size="lg">
+      <LowBalanceForm alert={alert} onClose={() => setEditing(false)} />
+    </FormDialog>
+  );
+  return { row, dialog };
 }
 
-/** Turns the warning on and off at once; the form that then unfolds says when and how. */
-function LowBalanceChoice({ alert }: { alert: BalanceAlert }) {
+/** Emails of a low balance. The first way that is chosen also turns the warning on. */
+function LowBalanceMail({ alert }: { alert: BalanceAlert }) {
   const { t } = useTranslation();
-  const choose = useAlertChoice();
-  const isOn = appliedThreshold(alert) > 0;
+  const choose = useApiMutation<BalanceAlertFields, SavedBalanceAlert>({
+    request: (body) => ({ method: 'PUT', path, body }),
+    invalidates: [path],
+  });
+  const isWarned = appliedThreshold(alert) > 0;
+  const isOn = isWarned && alert.mail;
+  const threshold = isWarned ? {} : { threshold: usualThreshold(alert) };
   return (
     <>
-      {choose.isError && <ErrorNotice error={choose.error} />}
       <Switch
+        aria-label={`${t('notifications.balance')}: ${t('account.email')}`}
         checked={choose.isPending ? !isOn : isOn}
-        onChange={(event) => choose.mutate({ threshold: event.currentTarget.checked ? usualThreshold(alert) : 0 })}
-        label={t('notifications.warn')}
-        description={isOn ? null : t('notifications.warnHelp')}
+        disabled={!alert.can_mail && !isOn}
+        onChange={({ currentTarget }) =>
+          choose.mutate(currentTarget.checked ? { mail: true, ...threshold } : { mail: false })
+        }
       />
-      {isOn && <LowBalanceForm alert={alert} />}
+      {choose.isError && <ErrorNotice error={choose.error} />}
     </>
   );
 }
 
-function LowBalanceForm({ alert }: { alert: BalanceAlert }) {
+/** When and where the warning goes. One that is off is proposed as on: it was opened for that. */
+function LowBalanceForm({ alert, onClose }: { alert: BalanceAlert; onClose(): void }) {
   const { t } = useTranslation();
   const format = useFormat();
   const [secret, setSecret] = useState<string | null>(null);
@@ -67,34 +111,53 @@ function LowBalanceForm({ alert }: { alert: BalanceAlert }) {
     onSuccess: (saved) => {
       form.reset(toAlertValues(saved));
       notifySuccess(t('app.saved'));
+      if (saved.new_secret === null) onClose();
     },
   });
   const form = useForm<AlertValues, BalanceAlertFields>({
     initial: toAlertValues(alert),
     validate: (values) => validateAlert(values, t),
-    toVariables: toAlertFields,
+    toVariables: (values, before) => toAlertFields(values, before, alert),
     change: save,
   });
+  if (secret !== null)
+    return (
+      <OneTimeSecret heading={t('keys.secret.once')} text={t('notifications.secretText')} secret={secret}>
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('app.close')}
+          </Button>
+        </Group>
+      </OneTimeSecret>
+    );
   return (
-    <>
-      <SaveForm form={form} maxWidth={460}>
-        <MoneyField
-          {...form.bindValue('threshold')}
-          label={t('notifications.threshold')}
-          description={
-            alert.default_threshold > 0
-              ? t('notifications.thresholdDefault', { amount: format.money(alert.default_threshold) })
-              : t('notifications.thresholdHelp')
-          }
-          styles={{ wrapper: { maxWidth: 220 } }}
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap={20}>
+        {form.error !== null && <ErrorNotice error={form.error} />}
+        <Switch
+          {...form.bindChecked('isOn')}
+          label={t('notifications.warn')}
+          description={t('notifications.balanceIntro')}
         />
-        <WebhookInput {...form.bind('webhook_url')} help={t('notifications.webhookHelp')} />
-      </SaveForm>
-      {secret !== null && (
-        <OneTimeSecret heading={t('keys.secret.once')} text={t('notifications.secretText')} secret={secret} />
-      )}
-      {secret === null && alert.webhook_url !== null && <AlertSecret alert={alert} onCreated={setSecret} />}
-    </>
+        {form.values.isOn && (
+          <>
+            <MoneyField
+              {...form.bindValue('threshold')}
+              label={t('notifications.threshold')}
+              description={
+                alert.default_threshold > 0
+                  ? t('notifications.thresholdDefault', { amount: format.money(alert.default_threshold) })
+                  : t('notifications.thresholdHelp')
+              }
+              styles={{ wrapper: { maxWidth: 220 } }}
+            />
+            <WebhookInput {...form.bind('webhook_url')} help={t('notifications.webhookHelp')} />
+            {alert.webhook_url !== null && <AlertSecret alert={alert} onCreated={setSecret} />}
+          </>
+        )}
+        <FormDialogButtons action={t('app.save')} isPending={form.isPending} />
+      </Stack>
+    </form>
   );
 }
 
@@ -132,6 +195,7 @@ function AlertSecret({ alert, onCreated }: { alert: BalanceAlert; onCreated(secr
 }
 
 type AlertValues = {
+  isOn: boolean;
   /** US dollars. */
   threshold: string;
   webhook_url: string;
@@ -141,55 +205,64 @@ type AlertValues = {
 const proposedUsd = '5';
 
 /** Quota; 0 where the warning is off. */
-export const appliedThreshold = ({ threshold, default_threshold: usual }: BalanceAlert): number => threshold ?? usual;
+const appliedThreshold = ({ threshold, default_threshold: usual }: BalanceAlert): number => threshold ?? usual;
 
 /** What a warning that is turned on begins with; null is the operator's default. */
-export const usualThreshold = ({ default_threshold: usual }: BalanceAlert): number | null =>
+const usualThreshold = ({ default_threshold: usual }: BalanceAlert): number | null =>
   usual > 0 ? null : toQuota(proposedUsd);
 
-/** Changes the warning at once. */
-export const useAlertChoice = () =>
-  useApiMutation<BalanceAlertFields, SavedBalanceAlert>({
-    request: (body) => ({ method: 'PUT', path, body }),
-    invalidates: [path],
-  });
-
 const toAlertValues = (alert: BalanceAlert): AlertValues => ({
-  threshold: toDollars(appliedThreshold(alert)),
+  isOn: true,
+  threshold: toDollars(appliedThreshold(alert) || (usualThreshold(alert) ?? alert.default_threshold)),
   webhook_url: alert.webhook_url ?? '',
 });
 
 /** Only what was changed: the operator's default stays one until another amount is chosen. */
-const toAlertFields = (values: AlertValues, before: AlertValues): BalanceAlertFields => ({
-  ...(values.threshold === before.threshold ? {} : { threshold: toQuota(values.threshold) ?? 0 }),
-  ...(values.webhook_url === before.webhook_url ? {} : { webhook_url: values.webhook_url.trim() || null }),
+function toAlertFields(values: AlertValues, before: AlertValues, alert: BalanceAlert): BalanceAlertFields {
+  if (!values.isOn) return { threshold: 0 };
+  const isSameAmount = values.threshold === before.threshold;
+  const isTurnedOn = appliedThreshold(alert) === 0;
+  return {
+    ...(isSameAmount ? {} : { threshold: toQuota(values.threshold) ?? 0 }),
+    ...(isSameAmount && isTurnedOn ? { threshold: usualThreshold(alert) } : {}),
+    ...(values.webhook_url === before.webhook_url ? {} : { webhook_url: values.webhook_url.trim() || null }),
+  };
+}
+
+const validateAlert = ({ isOn, threshold, webhook_url: url }: AlertValues, t: TFunction) => ({
+  threshold: isOn && !toQuota(threshold) ? t('notifications.thresholdMissing') : null,
+  webhook_url: !isOn || url.trim() === '' || /^https?:\/\/[^/]/i.test(url.trim()) ? null : t('keys.webhookInvalid'),
 });
 
-const validateAlert = ({ threshold, webhook_url: url }: AlertValues, t: TFunction) => ({
-  threshold: !toQuota(threshold) ? t('notifications.thresholdMissing') : null,
-  webhook_url: url.trim() === '' || /^https?:\/\/[^/]/i.test(url.trim()) ? null : t('keys.webhookInvalid'),
-});
+type BalanceStateProps = { alert: BalanceAlert; action: ReactNode; noMail: ReactNode };
 
-/** Shows the balance, whether it is low, and whether the last warning was delivered. */
-function BalanceState({ alert }: { alert: BalanceAlert }) {
+/** The amount, the balance, whether it is low, and whether the last warning was delivered. */
+function BalanceState({ alert, action, noMail }: BalanceStateProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const { balance, is_low: isLow, warned_at: warnedAt, last_delivery: delivery } = alert;
+  const threshold = appliedThreshold(alert);
   return (
-    <Stack gap={6}>
-      <Text size="sm" component="div">
+    <Stack gap={4}>
+      <span>
+        {threshold > 0 && `${t('notifications.threshold')} ${format.money(threshold)} · `}
         {t('notifications.available', { amount: format.money(balance) })}
-      </Text>
+        {action && ' · '}
+        {action}
+      </span>
+      {noMail && <span>{noMail}</span>}
       {isLow && (
-        <StatusLabel tone="waiting">
+        <StatusLabel tone="waiting" wraps>
           {warnedAt === 0 ? t('notifications.low') : t('notifications.lowWarned', { time: format.ago(warnedAt) })}
         </StatusLabel>
       )}
       {delivery !== null && delivery.status === 'delivered' && (
-        <StatusLabel tone="good">{t('notifications.delivered', { time: format.ago(delivery.at) })}</StatusLabel>
+        <StatusLabel tone="good" wraps>
+          {t('notifications.delivered', { time: format.ago(delivery.at) })}
+        </StatusLabel>
       )}
       {delivery !== null && delivery.status !== 'delivered' && (
-        <StatusLabel tone="bad">
+        <StatusLabel tone="bad" wraps>
           {t('notifications.undelivered', {
             time: format.ago(delivery.at),
             answer: delivery.http_status === 0 ? attemptError(delivery.error, t) : String(delivery.http_status),

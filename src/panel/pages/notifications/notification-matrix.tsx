@@ -1,57 +1,43 @@
-import { Anchor, Switch, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { BalanceAlert, Option } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { BrowserNoticeSwitch, useBrowserNoticeHelp } from './browser-notices.tsx';
-import { appliedThreshold, useAlertChoice, usualThreshold } from './low-balance.tsx';
-
-/** What the user may learn of, and whether it comes by each way; empty where it never does. */
-type EventRow = {
-  name: string;
-  /** When it happens. */
-  text: string;
-  /** What is missing for it to arrive, or where it is set. */
-  note?: ReactNode;
-  browser?: ReactNode;
-  email?: ReactNode;
-  webhook?: ReactNode;
-};
+import { AtText, type EventRow, NoMail, NoteLink, OnOff } from './event-row.tsx';
+import { useLowBalanceRow } from './low-balance.tsx';
+import classes from './notifications.module.css';
 
 /** Events as rows, the ways to learn of them as columns. */
 export function NotificationMatrix({ alert }: { alert: BalanceAlert }) {
   const { t } = useTranslation();
   const isRoot = useRole() >= roles.root;
   const browserHelp = useBrowserNoticeHelp();
-  const gateway = useGatewayAlerts({ canMail: alert.can_mail, enabled: isRoot });
+  const { data: options } = useApiQuery<Option[]>('/api/option', { enabled: isRoot });
+  const noMail = useNoMail({ canMail: alert.can_mail, options });
+  const lowBalance = useLowBalanceRow(alert, noMail);
+  const gateway = useGatewayAlerts({ canMail: alert.can_mail, options, noMail });
   const rows: EventRow[] = [
     {
       name: t('notifications.browser'),
       text: t('notifications.browserIntro'),
       note: browserHelp,
-      browser: <BrowserNoticeSwitch isBare />,
+      browser: (
+        <AtText>
+          <BrowserNoticeSwitch isBare />
+        </AtText>
+      ),
       webhook: (
         <Anchor component={Link} to="/keys" inherit>
           {t('profile.webhooks.action')}
         </Anchor>
       ),
     },
-    {
-      name: t('notifications.balance'),
-      text: t('notifications.balanceRow'),
-      note: alert.is_offered && !alert.can_mail && (
-        <>
-          {t('notifications.noMail')} <NoteLink to="/profile">{t('nav.profile')}</NoteLink>
-        </>
-      ),
-      email: alert.is_offered && <LowBalanceMail alert={alert} />,
-      webhook: alert.is_offered && <OnOff isOn={appliedThreshold(alert) > 0 && alert.webhook_url !== null} />,
-    },
+    lowBalance.row,
     ...(isRoot ? [gateway] : []),
   ];
   const columns: readonly Column<EventRow>[] = [
@@ -79,71 +65,58 @@ export function NotificationMatrix({ alert }: { alert: BalanceAlert }) {
     { key: 'email', heading: t('account.email'), render: ({ email }) => email },
     { key: 'webhook', heading: t('keys.webhook'), render: ({ webhook }) => webhook },
   ];
-  return <PlainTable label={t('nav.notifications')} columns={columns} rows={rows} rowKey={({ name }) => name} />;
-}
-
-const NoteLink = ({ to, children }: { to: string; children: string }) => (
-  <Anchor component={Link} to={to} inherit underline="always">
-    {children}
-  </Anchor>
-);
-
-/** What is set elsewhere. */
-function OnOff({ isOn }: { isOn: boolean }) {
-  const { t } = useTranslation();
   return (
-    <StatusLabel tone={isOn ? 'good' : 'quiet'}>
-      {t(isOn ? 'notifications.gatewayOn' : 'notifications.gatewayOff')}
-    </StatusLabel>
+    <div className={classes.events}>
+      <PlainTable label={t('nav.notifications')} columns={columns} rows={rows} rowKey={({ name }) => name} />
+      {lowBalance.dialog}
+    </div>
   );
 }
 
-/** Emails of a low balance. The first way that is chosen also turns the warning on. */
-function LowBalanceMail({ alert }: { alert: BalanceAlert }) {
-  const { t } = useTranslation();
-  const choose = useAlertChoice();
-  const isWarned = appliedThreshold(alert) > 0;
-  const isOn = isWarned && alert.mail;
-  const threshold = isWarned ? {} : { threshold: usualThreshold(alert) };
-  return (
-    <>
-      <Switch
-        aria-label={`${t('notifications.balance')}: ${t('account.email')}`}
-        checked={choose.isPending ? !isOn : isOn}
-        disabled={!alert.can_mail && !isOn}
-        onChange={({ currentTarget }) =>
-          choose.mutate(currentTarget.checked ? { mail: true, ...threshold } : { mail: false })
-        }
-      />
-      {choose.isError && <ErrorNotice error={choose.error} />}
-    </>
-  );
+const isSet = (options: readonly Option[], key: string): boolean =>
+  !['', 'false'].includes(options.find((each) => each.key === key)?.value ?? '');
+
+/**
+ * Why the account gets no email; null where it does. Only the root account learns whether the
+ * gateway sends any while the account has no address.
+ */
+function useNoMail({ canMail, options }: { canMail: boolean; options: readonly Option[] | undefined }) {
+  const { bundle } = useSessionSnapshot();
+  const isRoot = useRole() >= roles.root;
+  if (canMail || (isRoot && options === undefined)) return null;
+  const hasAddress = Boolean(bundle?.user.email);
+  const sendsMail = options !== undefined && isSet(options, 'SMTPServer') && isSet(options, 'SMTPFrom');
+  const isServer = options === undefined ? hasAddress : !sendsMail;
+  return <NoMail cause={isServer ? 'server' : 'address'} isRoot={isRoot} />;
 }
+
+type GatewayAlertsInput = { canMail: boolean; options: readonly Option[] | undefined; noMail: EventRow['note'] };
 
 /** Alerts to administrators, which only the root account turns on and off. */
-function useGatewayAlerts({ canMail, enabled }: { canMail: boolean; enabled: boolean }): EventRow {
+function useGatewayAlerts({ canMail, options, noMail }: GatewayAlertsInput): EventRow {
   const { t } = useTranslation();
-  const { data: options } = useApiQuery<Option[]>('/api/option', { enabled });
-  const isSet = (key: string): boolean =>
-    !['', 'false'].includes(options?.find((each) => each.key === key)?.value ?? '');
-  const hasWebhook = isSet('alerts.webhook_url') && isSet('alerts.webhook_secret');
-  const hasMail = isSet('alerts.failing_channels');
-  const sendsMail = isSet('SMTPServer') && isSet('SMTPFrom');
+  const hasWebhook =
+    options !== undefined && isSet(options, 'alerts.webhook_url') && isSet(options, 'alerts.webhook_secret');
+  const hasMail = options !== undefined && isSet(options, 'alerts.failing_channels');
   const isUnreached = hasMail && !hasWebhook && !canMail;
+  const setUp = (way: string) => (
+    <Anchor
+      component={Link}
+      to="/settings/alerts"
+      inherit
+      className={classes.action ?? ''}
+      aria-label={`${t('security.twoFactor.setUp')}: ${t('notifications.gateway')}, ${way}`}
+    >
+      {t('security.twoFactor.setUp')}
+    </Anchor>
+  );
   return {
     name: t('notifications.gateway'),
     text: t('notifications.gatewayIntro'),
     note: (
       <>
-        {options !== undefined && isUnreached && (
-          <>
-            {t(sendsMail ? 'notifications.noAddress' : 'notifications.noMailServer')}{' '}
-            <NoteLink to={sendsMail ? '/profile' : '/settings/mail'}>
-              {t(sendsMail ? 'notifications.addAddress' : 'notifications.setUpMail')}
-            </NoteLink>
-            {' · '}
-          </>
-        )}
+        {isUnreached && noMail}
+        {isUnreached && noMail && ' · '}
         <NoteLink to="/settings/alerts">{t('notifications.gatewayAction')}</NoteLink>
       </>
     ),
@@ -152,8 +125,8 @@ function useGatewayAlerts({ canMail, enabled }: { canMail: boolean; enabled: boo
       (isUnreached ? (
         <StatusLabel tone="waiting">{t('notifications.gatewayUnreached')}</StatusLabel>
       ) : (
-        <OnOff isOn={hasMail} />
+        <OnOff isOn={hasMail} action={!hasMail && setUp(t('account.email'))} />
       )),
-    webhook: options !== undefined && <OnOff isOn={hasWebhook} />,
+    webhook: options !== undefined && <OnOff isOn={hasWebhook} action={!hasWebhook && setUp(t('keys.webhook'))} />,
   };
 }

@@ -3,7 +3,6 @@ import type { BalanceAlert } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { LowBalance } from './low-balance.tsx';
 import { balanceAlertPath } from './low-balance-note.tsx';
 import { NotificationMatrix } from './notification-matrix.tsx';
 
@@ -13,14 +12,7 @@ export function NotificationsPage() {
   const alert = useApiQuery<BalanceAlert>(balanceAlertPath);
   return (
     <Page heading={t('nav.notifications')} intro={t('notifications.intro')}>
-      <QueryResult query={alert}>
-        {(loaded) => (
-          <>
-            <NotificationMatrix alert={loaded} />
-            <LowBalance alert={loaded} />
-          </>
-        )}
-      </QueryResult>
+      <QueryResult query={alert}>{(loaded) => <NotificationMatrix alert={loaded} />}</QueryResult>
     </Page>
   );
 }
