@@ -1,8 +1,9 @@
 import { Group, NativeSelect, Stack, Text } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import type { i18n as I18n } from 'i18next';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useLocation } from 'react-router';
+import { useLocation, useNavigate } from 'react-router';
 import fold from '../../ui/display/fold.module.css';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import contents from './contents.module.css';
@@ -46,11 +47,11 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
   );
   const listOperations = (groups: readonly OperationGroup[]) =>
     groups.map(({ id, name, operations }) => (
-      <ReferenceSection key={id} id={id} heading={name}>
+      <FoldedSection key={id} {...{ id, heading: name, search, target }} ids={operations.map((each) => each.id)}>
         {operations.map((operation) => (
           <OperationEntry key={operation.id} {...{ operation, reader, search }} isTarget={operation.id === target} />
         ))}
-      </ReferenceSection>
+      </FoldedSection>
     ));
   const listObjects = (shown: readonly ApiObject[]) =>
     shown.map(({ id, name, schema }) => (
@@ -88,17 +89,14 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
         <OperationWords operation={webhook} />
       </Entry>
     ));
-  // Found routes of the panel and one that the address names are shown at once.
-  const isInPanel =
-    reference.panel.some(({ operations }) => operations.some(({ id }) => id === target)) ||
-    reference.objects.panel.some(({ id }) => id === target);
+  const panelRoutes = panel.flatMap(({ operations }) => operations);
   const sections = [
     ...guides.map(({ id, heading }) => ({ id, heading })),
     ...client.map(({ id, name }) => ({ id, heading: name })),
     ...(webhooks.length > 0 ? [{ id: 'webhooks', heading: t('reference.webhooks') }] : []),
     ...(objects.length > 0 ? [{ id: 'objects', heading: t('reference.objects') }] : []),
-    ...(alerts.length + callbacks.length > 0 ? [{ id: 'operators', heading: t('reference.operators') }] : []),
     ...(codes.length > 0 ? [{ id: 'codes', heading: t('reference.codes') }] : []),
+    ...(alerts.length + callbacks.length > 0 ? [{ id: 'operators', heading: t('reference.operators') }] : []),
     ...(panel.length + panelObjects.length > 0 ? [{ id: 'panel', heading: t('reference.panel') }] : []),
   ];
   useScrollToSection(target);
@@ -114,17 +112,35 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
         ))}
         {listOperations(client)}
         {webhooks.length > 0 && (
-          <ReferenceSection id="webhooks" heading={t('reference.webhooks')}>
+          <FoldedSection
+            {...{ id: 'webhooks', heading: t('reference.webhooks'), search, target }}
+            ids={webhooks.map(({ id }) => id)}
+          >
             {listWebhooks(webhooks)}
-          </ReferenceSection>
+          </FoldedSection>
         )}
         {objects.length > 0 && (
-          <ReferenceSection id="objects" heading={t('reference.objects')}>
+          <FoldedSection
+            {...{ id: 'objects', heading: t('reference.objects'), search, target }}
+            ids={objects.map(({ id }) => id)}
+          >
             {listObjects(objects)}
-          </ReferenceSection>
+          </FoldedSection>
+        )}
+        {codes.length > 0 && (
+          <FoldedSection
+            {...{ id: 'codes', heading: t('reference.codes'), search, target }}
+            ids={codes.map(({ panel: code }) => code)}
+            label={t('reference.allCodes', { count: codes.length })}
+          >
+            <CodeTable codes={codes} />
+          </FoldedSection>
         )}
         {alerts.length + callbacks.length > 0 && (
-          <ReferenceSection id="operators" heading={t('reference.operators')}>
+          <FoldedSection
+            {...{ id: 'operators', heading: t('reference.operators'), search, target }}
+            ids={[...callbacks, ...alerts].map(({ id }) => id)}
+          >
             {callbacks.map((operation) => (
               <OperationEntry
                 key={operation.id}
@@ -133,32 +149,24 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
               />
             ))}
             {listWebhooks(alerts)}
-          </ReferenceSection>
-        )}
-        {codes.length > 0 && (
-          <ReferenceSection id="codes" heading={t('reference.codes')}>
-            <Fold label={t('reference.allCodes', { count: codes.length })} isOpen={search !== '' || target === 'codes'}>
-              <CodeTable codes={codes} />
-            </Fold>
-          </ReferenceSection>
+          </FoldedSection>
         )}
         {panel.length + panelObjects.length > 0 && (
-          <ReferenceSection id="panel" heading={t('reference.panel')}>
-            <p className={classes.intro}>{t('reference.panelText')}</p>
-            <Fold
-              label={t('reference.panelRoutes', { count: panel.flatMap(({ operations }) => operations).length })}
-              isOpen={search !== '' || isInPanel}
-            >
-              <Stack gap={28}>
-                {listOperations(panel)}
-                {panelObjects.length > 0 && (
-                  <ReferenceSection id="panel-objects" heading={t('reference.objects')}>
-                    {listObjects(panelObjects)}
-                  </ReferenceSection>
-                )}
-              </Stack>
-            </Fold>
-          </ReferenceSection>
+          <FoldedSection
+            {...{ id: 'panel', heading: t('reference.panel'), search, target }}
+            ids={[...panelRoutes, ...panelObjects].map(({ id }) => id)}
+            intro={t('reference.panelText')}
+            label={t('reference.panelRoutes', { count: panelRoutes.length })}
+          >
+            <Stack gap={28}>
+              {listOperations(panel)}
+              {panelObjects.length > 0 && (
+                <ReferenceSection id="panel-objects" heading={t('reference.objects')}>
+                  {listObjects(panelObjects)}
+                </ReferenceSection>
+              )}
+            </Stack>
+          </FoldedSection>
         )}
       </div>
     </div>
@@ -202,6 +210,7 @@ function useScrollToSection(target: string): void {
 /** The sections, with the one that is being read marked. */
 function OnThisPage({ sections }: { sections: readonly { id: string; heading: string }[] }) {
   const { t } = useTranslation();
+  const navigate = useNavigate();
   const current = useReadSection(sections.map(({ id }) => id));
   return (
     <nav aria-label={t('reference.contents')} className={contents.contents}>
@@ -219,7 +228,11 @@ function OnThisPage({ sections }: { sections: readonly { id: string; heading: st
         aria-label={t('reference.contents')}
         data={sections.map(({ id, heading }) => ({ value: id, label: heading }))}
         value={current}
-        onChange={(event) => document.getElementById(event.currentTarget.value)?.scrollIntoView()}
+        onChange={({ currentTarget: { value: id } }) => {
+          // The address opens what is folded.
+          void navigate(`#${id}`, { replace: true });
+          document.getElementById(id)?.scrollIntoView();
+        }}
       />
     </nav>
   );
@@ -261,7 +274,50 @@ function ReferenceSection({ id, heading, children }: ReferenceSectionProps) {
   );
 }
 
-type FoldProps = { label: string; isOpen: boolean; children: ReactNode };
+type FoldedSectionProps = ReferenceSectionProps & {
+  /** What it consists of. */
+  ids: readonly string[];
+  search: string;
+  /** What the address names. */
+  target: string;
+  intro?: string;
+  /** What unfolds it on wider screens, where it is folded there too. */
+  label?: string;
+};
+
+/** A section that a phone shows folded, but for what was searched for or the address names. */
+function FoldedSection({ id, heading, children, ids, search, target, intro, label }: FoldedSectionProps) {
+  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  // One with an introduction begins with that.
+  const isOpen = search !== '' || ids.includes(target) || (target === id && intro === undefined);
+  const words = intro !== undefined && <p className={classes.intro}>{intro}</p>;
+  if (!isPhone) {
+    return (
+      <ReferenceSection id={id} heading={heading}>
+        {words}
+        {label === undefined ? children : <Fold {...{ label, isOpen }}>{children}</Fold>}
+      </ReferenceSection>
+    );
+  }
+  return (
+    <section id={id} className={`${classes.section} ${contents.folds}`} aria-labelledby={`${id}-heading`}>
+      <Fold
+        label={
+          <>
+            <h2 id={`${id}-heading`}>{heading}</h2>
+            <span className={classes.panelCode}>{ids.length}</span>
+          </>
+        }
+        isOpen={isOpen}
+      >
+        {words}
+        {children}
+      </Fold>
+    </section>
+  );
+}
+
+type FoldProps = { label: ReactNode; isOpen: boolean; children: ReactNode };
 
 /** Its content is made when it is first opened. */
 function Fold({ label, isOpen: forced, children }: FoldProps) {
