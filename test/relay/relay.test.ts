@@ -780,40 +780,40 @@ const describeRelay = (opened: () => OpenedStore) => {
 
   test('a large video for the price of a small one: a price may read the size, and that of its source', async () => {
     const caller = await addCaller(store);
-    const make = async (work: Promise<unknown>, factor: number): Promise<string> => {
+    const make = async (work: () => Promise<unknown>, factor: number): Promise<string> => {
       const before = await spent(caller);
-      const { body } = await read((await work) as RelayAnswer);
+      const { body } = await read((await work()) as RelayAnswer);
       expect((await spent(caller)) - before).toBe(factor * 4 * SECOND);
       return String(body.id);
     };
     const order = { model: 'vid-sized', prompt: 'a', seconds: '4' };
-    const small = await make(create(caller, order), 1);
-    await make(create(caller, { ...order, size: '1280x720' }), 1);
-    const large = await make(create(caller, { ...order, size: '1792x1024' }), 3);
-    await make(create(caller, { ...order, size: '1280x720', parameters: { size: '1792x1024' } }), 3);
-    await make(remix(caller, small, { prompt: 'b' }), 1);
-    await make(remix(caller, large, { prompt: 'b' }), 3);
-    await make(remix(caller, large, { prompt: 'b', size: '1280x720' }), 3);
-    await make(create(caller, { ...order, size: '1280x720', remix_video_id: large }), 3);
+    const small = await make(() => create(caller, order), 1);
+    await make(() => create(caller, { ...order, size: '1280x720' }), 1);
+    const large = await make(() => create(caller, { ...order, size: '1792x1024' }), 3);
+    await make(() => create(caller, { ...order, size: '1280x720', parameters: { size: '1792x1024' } }), 3);
+    await make(() => remix(caller, small, { prompt: 'b' }), 1);
+    await make(() => remix(caller, large, { prompt: 'b' }), 3);
+    await make(() => remix(caller, large, { prompt: 'b', size: '1280x720' }), 3);
+    await make(() => create(caller, { ...order, size: '1280x720', remix_video_id: large }), 3);
   });
 
   test('a video is charged for its largest length and count, in JSON and in a form', async () => {
     const caller = await addCaller(store);
-    const cost = async (work: Promise<RelayAnswer>) => {
+    const cost = async (work: () => Promise<RelayAnswer>) => {
       const before = await spent(caller);
-      await work;
+      await work();
       return (await spent(caller)) - before;
     };
-    expect(await cost(create(caller, { model: 'vid-x', seconds: 1, duration: 12, n: 1 }))).toBe(12 * SECOND);
+    expect(await cost(() => create(caller, { model: 'vid-x', seconds: 1, duration: 12, n: 1 }))).toBe(12 * SECOND);
     const fields = { model: ['vid-x'], seconds: ['1'], duration: ['12'] };
     const body = { kind: 'multipart' as const, fields, files: [] };
     const form = { kind: 'video' as const, contentType: 'multipart/form-data', body };
-    expect(await cost(create(caller, {}, form))).toBe(12 * SECOND);
+    expect(await cost(() => create(caller, {}, form))).toBe(12 * SECOND);
     const twice = { ...fields, duration: ['12', '1'] };
     expect((await catchFailure(create(caller, {}, { ...form, body: { ...body, fields: twice } }))).param).toBe(
       'seconds',
     );
-    expect(await cost(create(caller, { model: 'vid-many', seconds: 2, n: 1, num_videos: 3 }))).toBe(6 * SECOND);
+    expect(await cost(() => create(caller, { model: 'vid-many', seconds: 2, n: 1, num_videos: 3 }))).toBe(6 * SECOND);
   });
 
   const forms: [name: string, fields: Record<string, string[]>, files: string[], param: string][] = [
