@@ -1,4 +1,4 @@
-import { AppError, type SecretBox, sentence, toSentence } from '../../kernel/index.ts';
+import { AppError, type SecretBox, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
@@ -7,8 +7,9 @@ import { findRecord } from './custom-providers.ts';
 import { discover, type ProviderMetadata } from './discover.ts';
 import { type OidcStep, tryClient } from './try-oidc.ts';
 
+// Names as text: a list with "client" gives the clients that are generated for Go a second `Client`.
 /** What came of a test. Only the last step can have failed. */
-export type ProviderTrial = { ok: boolean; steps: OidcStep[] };
+export type ProviderTrial = { ok: boolean; steps: (Sentence & { name: string; ok: boolean })[] };
 
 type Deps = { store: Store; secretBox: SecretBox; upstream: Upstream; settings: () => AuthSettings };
 
