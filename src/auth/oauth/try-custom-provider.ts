@@ -7,7 +7,7 @@ import { findRecord } from './custom-providers.ts';
 import { discover, type ProviderMetadata } from './discover.ts';
 import { type OidcStep, tryClient } from './try-oidc.ts';
 
-// Names as text: a list with "client" gives the clients that are generated for Go a second `Client`.
+// Names as text: a list with "client" gives clients generated for Go a second `Client`.
 /** What came of a test. Only the last step can have failed. */
 export type ProviderTrial = { ok: boolean; steps: (Sentence & { name: string; ok: boolean })[] };
 
