@@ -71,7 +71,7 @@ export function TaskFilters({ tasks, pageSize }: { tasks: TaskQuery; pageSize: n
         trapFocus
         returnFocus
         hideDetached={false}
-        middlewares={{ flip: true, shift: { padding: 16 }, size: { padding: 16 } }}
+        middlewares={{ flip: false, shift: { padding: 16 }, size: { padding: 16 } }}
       >
         <Popover.Target>
           <Button
