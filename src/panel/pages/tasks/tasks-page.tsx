@@ -1,4 +1,5 @@
-import { ActionIcon, Button, Group, Text } from '@mantine/core';
+import { ActionIcon, Button, Group, SegmentedControl, Text, VisuallyHidden } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { IconLayoutGrid, IconList } from '@tabler/icons-react';
 import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -202,17 +203,38 @@ function NoTasks({ tasks }: { tasks: TaskQuery }) {
   );
 }
 
-/** Between the list and the gallery. */
+const layouts = [
+  { value: '', text: 'tasks.asList', Icon: IconList },
+  { value: 'gallery', text: 'tasks.asGallery', Icon: IconLayoutGrid },
+] as const;
+
+/** Between the list and the gallery: both, or on a phone the one that is not shown. */
 function LayoutSwitch({ tasks: { filters, isGallery } }: { tasks: TaskQuery }) {
   const { t } = useTranslation();
+  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  const [list, gallery] = layouts;
+  const { value, text, Icon } = isGallery ? list : gallery;
+  if (isPhone) {
+    return (
+      <ActionIcon variant="default" size={36} aria-label={t(text)} onClick={() => filters.set('layout', value)}>
+        <Icon size={18} stroke={1.6} />
+      </ActionIcon>
+    );
+  }
   return (
-    <ActionIcon
-      variant="default"
-      size={36}
-      aria-label={t(isGallery ? 'tasks.asList' : 'tasks.asGallery')}
-      onClick={() => filters.set('layout', isGallery ? '' : 'gallery')}
-    >
-      {isGallery ? <IconList size={18} stroke={1.6} /> : <IconLayoutGrid size={18} stroke={1.6} />}
-    </ActionIcon>
+    <SegmentedControl
+      aria-label={t('tasks.heading')}
+      value={isGallery ? gallery.value : list.value}
+      onChange={(layout) => filters.set('layout', layout)}
+      data={layouts.map((each) => ({
+        value: each.value,
+        label: (
+          <>
+            <each.Icon size={18} stroke={1.6} aria-hidden="true" style={{ display: 'block' }} />
+            <VisuallyHidden>{t(each.text)}</VisuallyHidden>
+          </>
+        ),
+      }))}
+    />
   );
 }

@@ -1,7 +1,7 @@
 import { IconPhotoVideo } from '@tabler/icons-react';
-import { memo, useEffect, useState } from 'react';
+import { memo, useEffect, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { TaskArtifacts } from '../../../api/types.ts';
+import type { CallableModel, TaskArtifacts } from '../../../api/types.ts';
 import { useApiQuery } from '../../../session/use-api.ts';
 import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
@@ -18,13 +18,23 @@ const isMotionWelcome = (): boolean => !window.matchMedia('(prefers-reduced-moti
 const playDelayMs = 180;
 
 /**
- * `maker`: its model, and whose it is. `cost`: what it cost, and how old it is. While it
+ * `maker`: its model, and whose it is. `cost`: what it cost, or how old it is. While it
  * runs, `progress` is a percentage and `reserved` what it may cost; then they are empty.
  */
 export type TileWords = { title: string; maker: string; cost: string; progress: string; reserved: string };
 
+/** The models that make videos, by name. */
+export const useVideoModels = (): ReadonlySet<string> => {
+  const { data } = useApiQuery<CallableModel[]>('/api/model');
+  return useMemo(
+    () => new Set(data?.filter(({ surfaces }) => surfaces.proto_video !== null).map(({ model }) => model)),
+    [data],
+  );
+};
+
 type GalleryTileProps = {
   tile: Tile;
+  isVideo: boolean;
   describe(tile: Tile): TileWords;
   index: number;
   isFocusable: boolean;
@@ -38,7 +48,7 @@ type GalleryTileProps = {
  * nothing before it plays, and is kept as it is, with its words, while others come into view.
  */
 export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
-  const { tile, describe, index, isFocusable, onOpen, onFocus } = props;
+  const { tile, isVideo, describe, index, isFocusable, onOpen, onFocus } = props;
   const [isHovered, setHovered] = useState(false);
   const [isFocused, setFocused] = useState(false);
   const [isBroken, setBroken] = useState(false);
@@ -59,7 +69,11 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
       onPointerEnter={() => setHovered(canHover())}
       onPointerLeave={() => setHovered(false)}
     >
-      <span className={classes.picture} data-drawing={isDrawing || undefined}>
+      <span
+        className={classes.picture}
+        data-drawing={isDrawing || undefined}
+        data-video={(isVideo && tile.poster !== undefined && !isBroken) || undefined}
+      >
         {tile.poster === undefined || isBroken ? (
           <span className={classes.blank}>
             {tile.status === 'SUCCESS' ? (
@@ -91,8 +105,9 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
         {(isHovered || isFocused) && tile.status === 'SUCCESS' && <TileVideo taskId={tile.id} />}
       </span>
       <span className={classes.title}>{title}</span>
-      <span className={classes.note}>{maker}</span>
-      <span className={classes.note}>{cost}</span>
+      <span className={classes.note}>
+        <span>{maker}</span> <span>{cost}</span>
+      </span>
       {tile.status === 'FAILURE' && tile.poster !== undefined && <FailedNote />}
     </button>
   );

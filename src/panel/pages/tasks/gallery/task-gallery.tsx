@@ -16,7 +16,7 @@ import { isFinished, parsePercent } from '../read-task.ts';
 import type { TaskQuery } from '../use-task-query.ts';
 import { type Arrangement, arrangeTiles, gap, moveFocus, visibleRows } from './arrange-tiles.ts';
 import classes from './gallery.module.css';
-import { GalleryTile, type TileWords } from './gallery-tile.tsx';
+import { GalleryTile, type TileWords, useVideoModels } from './gallery-tile.tsx';
 import { GalleryViewer } from './gallery-viewer.tsx';
 import { maxTiles, type Tile, useTaskFeed } from './use-task-feed.ts';
 
@@ -39,13 +39,14 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
       return {
         title: tile.input || t('tasks.withoutInput'),
         maker: joinFacts(tile.model, tile.username ?? ''),
-        cost: joinFacts(isFree || !isEnded ? '' : amount, format.ago(tile.created_at)),
+        cost: isFree || !isEnded ? format.ago(tile.created_at) : amount,
         progress: percent === null ? '' : format.percent(percent / 100),
         reserved: isFree || isEnded ? '' : `${amount} ${t('tasks.reserved')}`,
       };
     },
     [t, format],
   );
+  const videoModels = useVideoModels();
   const { feed, tiles, isCut } = useTaskFeed(tasks);
   const box = useRef<HTMLUListElement>(null);
   const [opened, setOpened] = useState<number | null>(null);
@@ -102,6 +103,7 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
               >
                 <GalleryTile
                   tile={tile}
+                  isVideo={videoModels.has(tile.model)}
                   describe={describe}
                   index={index}
                   isFocusable={
