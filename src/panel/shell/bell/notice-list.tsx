@@ -1,10 +1,12 @@
 import { Anchor } from '@mantine/core';
+import { IconChevronRight } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { AttentionItem } from '../../api/types.ts';
 import { attentionWords, targetPage } from '../../pages/home/attention-item.ts';
 import { BrowserNoticeSwitch } from '../../pages/notifications/browser-notices.tsx';
 import { useRole } from '../../session/roles.ts';
+import { VendorWords } from '../../ui/display/server-text.tsx';
 import { StatusLabel, statusText } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './notice-bell.module.css';
@@ -29,10 +31,11 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
             <ul className={classes.items}>
               {attention.slice(0, 6).map((item) => (
                 <li key={`${item.code} ${item.target.id} ${item.message}`}>
-                  <Link to={pageFor(item)} onClick={onLeave} className={classes.item}>
+                  <Link to={pageFor(item)} onClick={onLeave} className={`${classes.item} ${classes.leads}`}>
                     <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>
                       {attentionWords(item, t).title}
                     </StatusLabel>
+                    <IconChevronRight size={18} stroke={1.6} aria-hidden="true" />
                   </Link>
                 </li>
               ))}
@@ -50,6 +53,11 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
                   <Link to={`/tasks/${encodeURIComponent(task.id)}`} onClick={onLeave} className={classes.item}>
                     <StatusLabel tone={task.status === 'FAILURE' ? 'bad' : 'good'}>{task.input || task.id}</StatusLabel>
                     <span className={classes.note}>
+                      {task.status === 'FAILURE' && task.fail_reason !== '' && (
+                        <span className={classes.failed}>
+                          <VendorWords text={task.fail_reason} sentence={task.fail_reason_sentence} />
+                        </span>
+                      )}
                       {[t(statusText(task)), task.model, format.ago(task.finish_time)].join(' · ')}
                     </span>
                   </Link>
