@@ -54,6 +54,8 @@ test('Ctrl+K finds pages, users, settings and tasks; j and k walk a list; ? list
   await search(page, 'grace');
   await option(page, /^grace/).click();
   await page.waitForURL(/\/users\/\d+/);
+  // It takes the focus when it is there.
+  await heading(page, 'grace').waitFor();
 
   await search(page, 'SMTPServer');
   await option(page, /SMTPServer/).waitFor();
@@ -62,7 +64,9 @@ test('Ctrl+K finds pages, users, settings and tasks; j and k walk a list; ? list
   const users = page.getByRole('navigation').getByRole('link', { name: 'Users' });
   await users.focus();
   await search(page, 'demo-video');
-  await option(page, 'demo-video Demo vendor').waitFor();
+  await option(page, 'demo-video Demo vendor').locator('mark', { hasText: 'demo-video' }).waitFor();
+  // A task that was found by its model says so.
+  await option(page, /paper boat at dawn demo-video/).waitFor();
   await page.keyboard.press('Escape');
   await waitForFocus(users);
 

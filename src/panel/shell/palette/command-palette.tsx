@@ -1,5 +1,5 @@
 import { useMantineColorScheme, VisuallyHidden } from '@mantine/core';
-import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
+import { Fragment, type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useNavigate } from 'react-router';
 import { changeLanguage, hasTexts, loadTexts } from '../../i18n/create-i18n.ts';
@@ -9,7 +9,15 @@ import { roles, useRole } from '../../session/roles.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import classes from './command-palette.module.css';
-import { filterEntries, listPages, listSettings, type PaletteEntry, paletteGroups } from './find-entries.ts';
+import {
+  filterEntries,
+  groupIcons,
+  listPages,
+  listSettings,
+  type PaletteEntry,
+  paletteGroups,
+  splitMatches,
+} from './find-entries.ts';
 import { PaletteInput } from './palette-input.tsx';
 import { useServerEntries } from './use-server-entries.ts';
 
@@ -120,17 +128,16 @@ export function CommandPalette({ typed, onClose, onShortcuts }: CommandPalettePr
                 onMouseMove={() => setActive(entries.indexOf(entry))}
                 onClick={() => choose(entry)}
               >
+                <EntryIcon entry={entry} />
+                {entry.status !== undefined && <VisuallyHidden>{t(entry.status.text)}</VisuallyHidden>}
                 <span className={classes.label}>
-                  {entry.status === undefined ? (
-                    entry.label
-                  ) : (
-                    <>
-                      <VisuallyHidden>{t(entry.status.text)}</VisuallyHidden>
-                      <StatusLabel tone={entry.status.tone}>{entry.label}</StatusLabel>
-                    </>
-                  )}
+                  <Marked text={entry.label} query={query} />
                 </span>
-                {entry.note && <span className={classes.note}>{entry.note}</span>}
+                {entry.note && (
+                  <span className={classes.note}>
+                    <Marked text={entry.note} query={query} />
+                  </span>
+                )}
               </div>
             ))}
           </div>
@@ -146,6 +153,21 @@ export function CommandPalette({ typed, onClose, onShortcuts }: CommandPalettePr
     </>
   );
 }
+
+/** The dot of a task's state, or what kind of thing it is. */
+function EntryIcon({ entry: { group, icon: Icon = groupIcons[group], status } }: { entry: PaletteEntry }) {
+  return (
+    <span className={classes.icon} aria-hidden="true">
+      {status === undefined ? <Icon size={18} stroke={1.6} /> : <StatusLabel tone={status.tone}>{''}</StatusLabel>}
+    </span>
+  );
+}
+
+/** A text with what the query matched in it. */
+const Marked = ({ text, query }: { text: string; query: string }) =>
+  splitMatches(text, query).map(({ part, isMatch }, index) =>
+    isMatch ? <mark key={index}>{part}</mark> : <Fragment key={index}>{part}</Fragment>,
+  );
 
 function useActions(onShortcuts: () => void): PaletteEntry[] {
   const { t, i18n } = useTranslation();

@@ -80,12 +80,12 @@ const toPlugin = ({ key, meta }: PluginSummary): PaletteEntry => ({
 
 const toTask =
   (format: Format) =>
-  ({ task_id, input, ...task }: TaskSummary): PaletteEntry => ({
+  ({ task_id, input, model, ...task }: TaskSummary): PaletteEntry => ({
     id: `task:${task_id}`,
     group: 'tasks',
     label: input || task_id,
     status: { tone: statusTone(task), text: statusText(task) },
-    note: ['username' in task ? task.username : '', format.ago(task.finish_time || task.created_at)]
+    note: [model, 'username' in task ? task.username : '', format.ago(task.finish_time || task.created_at)]
       .filter(Boolean)
       .join(' · '),
     to: `/tasks/${encodeURIComponent(task_id)}`,
