@@ -18,12 +18,12 @@ import { VendorWords } from '../../ui/display/server-text.tsx';
 import { StatusLabel, TaskStatus, type Tone } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat, withSign } from '../../ui/display/use-format.ts';
 import { Columns, Section } from '../../ui/page/section.tsx';
-import { actionTexts, signInTexts } from '../audit/audit-texts.ts';
 import { CopiedId, FactLink } from '../tasks/task/task-facts.tsx';
 import taskClasses from '../tasks/task/task-page.module.css';
 import { TaskTimeline, withStart } from '../tasks/task/task-timeline.tsx';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import classes from './case.module.css';
+import { Audit } from './case-audit.tsx';
 
 /** A case file: what can be answered at the left, the facts that it rests on at the right. */
 export function CaseView({ file, hasLinks = false }: { file: CaseFile; hasLinks?: boolean }) {
@@ -173,7 +173,10 @@ const factTexts: Readonly<Record<string, TextKey>> = {
 
 /** Where the page of what a fact names begins. */
 const factPaths: Readonly<Record<string, string>> = {
-  ...{ user: '/users/', channel: '/channels/', plugin: '/plugins/', api_key: '/keys/' },
+  user: '/users/',
+  channel: '/channels/',
+  plugin: '/plugins/',
+  api_key: '/keys/',
 };
 
 /** Ids with a button that copies them. */
@@ -348,57 +351,6 @@ function Ledger({ file: { kind, ledger, money, said }, hasLinks }: { file: CaseF
             <span>{money.charged === null ? t('case.notYet') : format.exactMoney(money.charged)}</span>
           </li>
         )}
-      </ul>
-    </Section>
-  );
-}
-
-/** Actions that the log of everything names the object of: here it is this one. */
-const ownActionTexts: Readonly<Record<string, TextKey>> = {
-  'channel.create': 'case.audit.channel.create',
-  'channel.credential_add': 'case.audit.channel.credential_add',
-  'channel.credential_update': 'case.audit.channel.credential_update',
-  'channel.credential_remove': 'case.audit.channel.credential_remove',
-  'channel.key_view': 'case.audit.channel.key_view',
-  'channel.wake': 'case.audit.channel.wake',
-  'channel.clear_ceilings': 'case.audit.channel.clear_ceilings',
-  'channel.clear_abandoned': 'case.audit.channel.clear_abandoned',
-  'channel.test': 'case.audit.channel.test',
-  'channel.update': 'case.audit.channel.update',
-  'task.links.revoke': 'case.audit.task.links.revoke',
-  'task.move_to_front': 'case.audit.task.move_to_front',
-  'task.answer': 'case.audit.task.answer',
-  'task.cancel': 'case.audit.task.cancel',
-  'task.retry': 'case.audit.task.retry',
-  'user.create': 'case.audit.user.create',
-  'user.disable': 'case.audit.user.disable',
-  'user.enable': 'case.audit.user.enable',
-  'user.links.revoke': 'case.audit.user.links.revoke',
-  'user.passkey.reset': 'case.audit.user.passkey.reset',
-  'user.sessions.revoke': 'case.audit.user.sessions.revoke',
-  'user.token.revoke': 'case.audit.user.token.revoke',
-  'user.two_factor.reset': 'case.audit.user.two_factor.reset',
-  'user.unbind': 'case.audit.user.unbind',
-  'user.update': 'case.audit.user.update',
-};
-
-function Audit({ audit }: { audit: CaseFile['audit'] }) {
-  const { t } = useTranslation();
-  const format = useFormat();
-  return (
-    <Section heading={t('nav.audit')}>
-      <ul className={`${classes.rows} ${classes.events}`}>
-        {audit.map(({ at, username, action }) => {
-          const text = ownActionTexts[action] ?? actionTexts[action];
-          const signIn = signInTexts[action];
-          const name = username || t('case.gateway');
-          return (
-            <li key={`${at} ${action} ${username}`}>
-              <span>{signIn ? t(signIn, { name }) : `${name} ${text === undefined ? action : t(text)}`}</span>
-              <span className={classes.note}>{format.exactTime(at)}</span>
-            </li>
-          );
-        })}
       </ul>
     </Section>
   );
