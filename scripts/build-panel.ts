@@ -130,6 +130,7 @@ const textAreas = {
   administration: 'channels plugins prices replay sheet system users',
   settings: 'audit market option providers settings',
   account: 'notifications profile security',
+  playground: 'play',
   reference: 'reference',
 } as const;
 const partByArea = new Map(
@@ -162,7 +163,7 @@ const languageFiles: BunPlugin = {
       return { contents: `export const languages = { ${entries.join(', ')} };`, loader: 'js' };
     });
     build.onLoad(
-      { filter: /^(first|rest|administration|settings|account|reference)\/.*\.json$/, namespace: 'panel' },
+      { filter: /^(first|rest|administration|settings|account|playground|reference)\/.*\.json$/, namespace: 'panel' },
       ({ path }) => {
         const [part, file] = path.split('/') as [string, string];
         const texts = Object.entries(readTexts(file.slice(0, -'.json'.length))).filter(

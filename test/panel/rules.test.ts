@@ -150,6 +150,7 @@ test('texts of a part are used only by pages that load it', () => {
     administration: /^src\/panel\/pages\/(channels|users|plugins|marketplace|prices|settings|audit|system)\//,
     settings: /^src\/panel\/pages\/(marketplace|settings|audit)\//,
     account: /^src\/panel\/pages\/(notifications|profile|security)\//,
+    playground: /^src\/panel\/pages\/(models|playground)\//,
     reference: /^src\/panel\/pages\/reference\//,
   };
   const foreign = [...new Glob('src/panel/**/*.{ts,tsx}').scanSync(root)].flatMap((file) =>

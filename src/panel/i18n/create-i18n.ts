@@ -14,7 +14,7 @@ declare module 'i18next' {
 }
 
 /** The parts of the texts that are loaded when they are needed, each a namespace. */
-const laterParts = ['rest', 'administration', 'settings', 'account', 'reference'] as const;
+const laterParts = ['rest', 'administration', 'settings', 'account', 'playground', 'reference'] as const;
 
 /**
  * Creates an i18next instance with the first texts of the preferred language. Keys are flat: dots

@@ -6,10 +6,11 @@ declare module 'panel:languages' {
   /**
    * `tag` is the file's `language.tag`, for `lang` attributes. `load` fetches a part of the texts,
    * each a chunk of its own: `first` are those of the pages before sign-in, `administration`,
-   * `settings`, `account` and `reference` those that only such pages show, `rest` all others.
+   * `settings`, `account`, `playground` and `reference` those that only such pages show, `rest` all
+   * others.
    * `loadRules` fetches what the gateway says about faulty plugins.
    */
-  type LaterTextPart = 'rest' | 'administration' | 'settings' | 'account' | 'reference';
+  type LaterTextPart = 'rest' | 'administration' | 'settings' | 'account' | 'playground' | 'reference';
   type TextPart = 'first' | LaterTextPart;
   type Language = {
     name: string;

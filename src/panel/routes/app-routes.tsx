@@ -93,6 +93,7 @@ export async function preloadSignedInPages(i18n: i18n, path: string): Promise<vo
   if (adminPaths.test(path)) loads.push(loadTexts(i18n, 'administration'));
   if (settingsPaths.test(path)) loads.push(loadTexts(i18n, 'settings'));
   if (accountPaths.test(path)) loads.push(loadTexts(i18n, 'account'));
+  if (modelPaths.test(path)) loads.push(loadTexts(i18n, 'playground'));
   if (!adminPaths.test(path) && !otherPaths.test(path))
     loads.push(loadGroup(accountPaths.test(path) ? accountPages : modelPaths.test(path) ? modelPages : signedInPages));
   await Promise.all(loads);
@@ -113,6 +114,7 @@ function FrameWithPreload() {
         charts,
         ...groups.map((group) => () => loadGroup(group)),
         () => loadTexts(i18n, 'account'),
+        () => loadTexts(i18n, 'playground'),
       ];
       if (role >= roles.admin) loads.push(() => loadTexts(i18n, 'administration'));
       if (role >= roles.root) loads.push(() => loadTexts(i18n, 'settings'));
@@ -198,7 +200,16 @@ export function AppRoutes() {
           <Route path="/tasks" element={<TasksPage />} />
           <Route path="/tasks/:id" element={<TaskPage />} />
           <Route path="/queue" element={<QueuePage />} />
-          <Route path="/models" element={<ModelsPage />} />
+          <Route
+            element={
+              <RequireTexts part="playground">
+                <Outlet />
+              </RequireTexts>
+            }
+          >
+            <Route path="/models" element={<ModelsPage />} />
+            <Route path="/playground" element={<PlaygroundPage />} />
+          </Route>
           <Route
             path="/reference"
             element={
@@ -207,7 +218,6 @@ export function AppRoutes() {
               </RequireTexts>
             }
           />
-          <Route path="/playground" element={<PlaygroundPage />} />
           <Route path="/keys" element={<KeysPage />} />
           <Route path="/keys/new" element={<NewKeyPage />} />
           <Route path="/keys/:id" element={<KeyPage />} />
