@@ -83,7 +83,14 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
   return (
     <Section
       heading={t('channels.service')}
-      {...(isPlain ? {} : { intro: [detail, pausedKeys] })}
+      intro={
+        isPlain ? undefined : (
+          <>
+            {detail}
+            {pausedKeys}
+          </>
+        )
+      }
       actions={<ChannelSwitch channel={channel} label={t('channels.on')} />}
     >
       {health.test !== null && health.test.failed_step !== '' && (

@@ -1,5 +1,5 @@
-import { useMediaQuery } from '@mantine/hooks';
 import type { UsageReport } from '../../api/types.ts';
+import { useIsPhone } from '../../ui/page/section.tsx';
 
 /** Shares that a chart can tell apart; a report is asked for the points of as many. */
 export const stackedShares = 5;
@@ -61,7 +61,7 @@ const week = 7;
 export function useChartDays<Report extends Pick<UsageReport, 'points' | 'shares' | 'unit' | 'days_per_point'>>(
   report: Report,
 ): Report {
-  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  const isPhone = useIsPhone();
   if (!isPhone || report.unit === 'hour' || report.points.length <= mostBars) return report;
   return {
     ...report,
