@@ -73,6 +73,7 @@ const open = (path: string) => panel.openAs(ROOT, path);
 
 const rows = (page: Page) => page.getByRole('table', { name: 'Tasks' }).getByRole('row');
 const taskFor = (prompt: string): string => `/tasks/${ids.get(prompt)}`;
+const lefts = (cells: Element[]) => cells.map((cell) => cell.getBoundingClientRect().left);
 const choose = async (page: Page, field: string, option: string): Promise<void> => {
   await page.getByRole('combobox', { name: field }).click();
   await page.getByRole('option', { name: option, exact: true }).click();
@@ -175,6 +176,9 @@ describe('the list', () => {
     expect([await cell(2), await cell(3)]).toEqual(['Failed', reason]);
     expect(await row.getByTitle(`“${reason}”`, { exact: true }).count()).toBe(1);
     expect((await row.boundingBox())?.height).toBeLessThan(42);
+    const cells = await row.getByRole('cell').evaluateAll(lefts);
+    await row.hover();
+    expect(await row.getByRole('cell').evaluateAll(lefts)).toEqual(cells);
     await page.setViewportSize({ width: 1199, height: 900 });
     await column.waitFor({ state: 'detached' });
     expect((await cell(2)).split('\n').filter(Boolean)).toEqual(['Failed', reason]);
