@@ -66,7 +66,13 @@ export const createTranscription = (deps: SurfaceDeps, creation: Creation): Prom
       });
     }
     const { fields: texts, files } = request.body;
-    const fields = Object.fromEntries(Object.entries(texts).map(([name, values]) => [name, values[0] ?? '']));
+    const { stream = 'false', ...fields } = Object.fromEntries(
+      Object.entries(texts).map(([name, values]) => [name, values[0] ?? '']),
+    );
+    if (stream !== 'false') {
+      const message = 'stream must be "false": this model has no events.';
+      throw surfaceErrors.audio_request_invalid({ message, param: 'stream' });
+    }
     const body = { ...fields, ...Object.fromEntries(files.map(({ field, ref }) => [field, { ref }])) };
     const { task, replayed } = await makeFile(deps, { ...creation, body }, state);
     const key = await findArtifact(deps, task, ({ type, mimeType = '' }) => type === 'file' && isText(mimeType));

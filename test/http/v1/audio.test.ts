@@ -70,6 +70,19 @@ describe('transcriptions', () => {
     expect([status, body.error]).toMatchObject([400, { code: 'audio_request_invalid', param: 'file' }]);
   });
 
+  test('events are refused before they cost', async () => {
+    const before = world.vendor.orders();
+    const file = await toFile(new Uint8Array([1, 2, 3]), 'a.mp3');
+    const order = { model: 'voice-1', file };
+    expect(await client.audio.transcriptions.create({ ...order, stream: true }).catch((error) => error)).toMatchObject({
+      ...{ status: 400, code: 'audio_request_invalid', param: 'stream' },
+    });
+    expect(world.vendor.orders()).toBe(before);
+    // No stream was asked for: this order is bought.
+    await client.audio.transcriptions.create({ ...order, stream: false }).catch(() => undefined);
+    expect(world.vendor.orders()).toBe(before + 1);
+  });
+
   test('a result without a text is said', async () => {
     const answer = await transcribe('json');
     expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
