@@ -331,7 +331,7 @@ describe('the response object', () => {
       top_p: 1,
       vendor: { kept: true },
     });
-    expect(rendered.usage).toBeNull();
+    expect(rendered.usage).toMatchObject({ input_tokens: 0, total_tokens: 0 });
     expect(rendered).not.toHaveProperty('sequence_number');
   });
 
@@ -389,10 +389,27 @@ describe('the response object', () => {
     expect(cancelled).toMatchObject({ status: 'cancelled', error: null });
   });
 
-  test('a failure has no usage that nobody counted, and no text of the vendor', () => {
+  test('usage that nobody counted is zeros once the response has ended: clients refuse a null', () => {
+    const usage = {
+      input_tokens: 0,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens: 0,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 0,
+    };
+    for (const ended of [
+      renderedResponse(task('SUCCESS'), { output: [], members: {} }),
+      failedResponse(task('FAILURE'), 'The task failed.'),
+      failedResponse(task('FAILURE', { failReason: 'Canceled by the user.' }), 'The task failed.'),
+    ]) {
+      expect(ended).toMatchObject({ usage });
+    }
+  });
+
+  test('a failure has no text of the vendor', () => {
     const failed = failedResponse(task('FAILURE'), 'The task failed.');
     expect(faultsOfResponse(failed)).toEqual([]);
-    expect(failed).toMatchObject({ status: 'failed', metadata: host('failed'), usage: null });
+    expect(failed).toMatchObject({ status: 'failed', metadata: host('failed') });
     expect(JSON.stringify(failed)).not.toContain('the vendor said so');
   });
 

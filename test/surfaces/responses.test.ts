@@ -386,7 +386,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(['queued', 'in_progress']).toContain((waited.metadata as JsonObject).task_status as string);
       expect(events.at(-1)).toMatchObject({
         type: 'response.incomplete',
-        response: { status: 'incomplete', incomplete_details: null, usage: null },
+        response: { status: 'incomplete', incomplete_details: null, usage: { total_tokens: 0 } },
       });
       const pending = await retrieve(caller, waited.id, far);
       expect(faultsOfResponse(pending)).toEqual([]);

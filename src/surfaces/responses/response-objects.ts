@@ -26,21 +26,23 @@ const STATUS: Record<TaskStatus, ResponseStatus> = {
   FAILURE: 'failed',
 };
 
-/** The tokens that the vendor reported as usage facts; null where it counts something else. */
-function readUsage({ billing }: TaskRecord): JsonObject | null {
+/**
+ * The tokens that the vendor reported as usage facts. Where it counts something else they are 0:
+ * clients that check answers take no null, and would fail after the purchase.
+ */
+function readUsage({ billing }: TaskRecord): JsonObject {
   const facts: JsonObject = { ...billing.submissionFacts, ...billing.completionFacts };
-  const count = (name: string): number | undefined => {
+  const count = (name: string): number => {
     const value = facts[name];
-    return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+    return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0;
   };
   const [input, output] = [count('input_tokens'), count('output_tokens')];
-  if (input === undefined && output === undefined) return null;
   return {
-    input_tokens: input ?? 0,
-    input_tokens_details: { cached_tokens: count('cached_tokens') ?? 0 },
-    output_tokens: output ?? 0,
-    output_tokens_details: { reasoning_tokens: count('reasoning_tokens') ?? 0 },
-    total_tokens: (input ?? 0) + (output ?? 0),
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: count('cached_tokens') },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: count('reasoning_tokens') },
+    total_tokens: input + output,
   };
 }
 
