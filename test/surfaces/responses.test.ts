@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, type Json, type JsonObject, systemClock } from '../../src/kernel/index.ts';
+import { clearContent } from '../../src/operations/retention/strip-content.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
@@ -369,6 +370,17 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(second).toEqual(first);
       expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(4));
     });
+  });
+
+  test('a repeat whose answer was erased since is refused for good', async () => {
+    const caller = await addCaller(store);
+    const body = { input: 'a cat [instant]' };
+    const first = await create(caller, body, { idempotencyKey: 'erased' });
+    const { id } = await ended(store, readTask(first.kind === 'object' && first.response));
+    await store.transaction((tx) => clearContent(tx, [id], ['answer']));
+    const again = await refusal(create(caller, body, { idempotencyKey: 'erased' }));
+    expect(again).toMatchObject({ code: 'tasks.idempotency_not_replayable', shouldRetry: false });
+    expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(4));
   });
 
   describe('an observation that ends before its task', () => {

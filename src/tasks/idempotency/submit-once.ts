@@ -16,7 +16,8 @@ export type SubmittedTask = TaskRecord & { replayed: boolean };
  * returns the task of the first request with its Idempotency-Key, or throws the failure that ended
  * that task before the vendor took it. A request refused before its task exists leaves the key
  * free.
- * @throws tasks.idempotency_not_replayable for a task that is gone, the stored failure, what
+ * @throws tasks.idempotency_not_replayable for a task that is gone, or whose answer a client waits
+ *   for that is erased, the stored failure, what
  *   `submit` and `runIdempotently` throw
  */
 export const submitOnce = (
@@ -58,6 +59,9 @@ async function awaitOutcome(deps: TaskDeps, { caller, request, taskId, attachedM
       waits = isWaiting(task);
       if (task.status === 'NOT_START') continue;
       if (task.execution.failure) throw fromStoredFailure(task.execution.failure, task);
+      // Its answer was erased since, so there is nothing to answer a waiting client with.
+      const isErased = task.status === 'SUCCESS' && task.properties.expired;
+      if (isErased && attachedMs !== undefined) throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
       return task;
     }
   } finally {
