@@ -1,6 +1,6 @@
 import { vendorCost } from '../billing/index.ts';
 import { OperatorError } from '../kernel/index.ts';
-import type { ListedTask, Store, TaskListFilter } from '../store/ports/index.ts';
+import { type ListedTask, RELAY_TYPE, type Store, type TaskListFilter } from '../store/ports/index.ts';
 
 /** Tasks that are read at a time. */
 const PAGE = 200;
@@ -30,7 +30,8 @@ export type Reconciliation = {
 
 /**
  * Compares a vendor's list of jobs with the tasks that the filter names.
- * @throws `OperatorError` where the channel is unknown, whose jobs would all be missing here
+ * @throws `OperatorError` where the channel is unknown or relays requests: it has no tasks, so all
+ * of the jobs would be unknown here
  */
 export async function reconcileVendor(
   { store }: { store: Pick<Store, 'tasks' | 'channels'> },
@@ -43,6 +44,10 @@ export async function reconcileVendor(
     left.set(job.id, { id: job.id, cost, times: (known?.times ?? 0) + 1 });
   }
   const channel = await store.channels.byId(filter.channelId);
+  if (channel?.type === RELAY_TYPE) {
+    const advice = "compare what the vendor bills with the channel's spend in Usage";
+    throw new OperatorError(`channel ${channel.id} relays requests and has no tasks: ${advice}`);
+  }
   const settings = channel?.settings;
   let isKnown = channel !== undefined;
   const result: Reconciliation = {

@@ -118,3 +118,17 @@ test('a channel that never was is refused: all its jobs would look as if nobody 
   );
   await store.close();
 });
+
+test('a channel that relays is refused: it has no tasks, and every job would be bought for nobody', async () => {
+  const store = await openStore({
+    ...{ databaseUrl: '', dataDir: temporaryFolder(), synchronous: 'NORMAL', clock: systemClock, logger: silentLogger },
+  });
+  const { id: channelId } = await store.channels.insert({
+    ...{ name: 'relay', type: 1, baseUrl: 'https://vendor.example', models: ['m'], groups: ['default'] },
+    ...{ priority: 0, weight: 1, modelMapping: {}, taskPluginKey: null, status: 1, createdAt: 1, updatedAt: 1 },
+    settings: {},
+  });
+  const reconciled = reconcileVendor({ store }, { jobs: [{ id: 'video_1', cost: 1 }], filter: { channelId } });
+  await expect(reconciled).rejects.toThrow(`channel ${channelId} relays requests`);
+  await store.close();
+});
