@@ -849,6 +849,20 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
+  test('a paid video reaches its client although the store fails after the bill', async () => {
+    const caller = await addCaller(store);
+    const relays: Store['relays'] = {
+      ...store.relays,
+      byRelayId: () => Promise.reject(new Error('the store is away')),
+    };
+    const node = await startEngine({ ...store, relays }, sandbox);
+    const answer = await read(await create(caller, { model: 'vid-x', prompt: 'a', seconds: 2 }, { on: node }));
+    expect(answer).toMatchObject({ status: 200, body: { object: 'video', remixed_from_video_id: null } });
+    expect(await spent(caller)).toBe(2 * SECOND);
+    expect((await read(await forward(caller, 'video', { id: String(answer.body.id) }))).body.id).toBe(answer.body.id);
+    await node.stop();
+  });
+
   for (const chunked of [false, true]) {
     test(`a job that fails later is refunded once, by whichever node reads it first${chunked ? ', in pieces' : ''}`, async () => {
       const caller = await addCaller(store);

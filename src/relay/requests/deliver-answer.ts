@@ -4,7 +4,7 @@ import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from '..
 import { watchForFailure } from '../answers/watch-for-failure.ts';
 import { ENDPOINTS, keepsObject } from '../endpoints.ts';
 import { relayErrors } from '../errors.ts';
-import { completeVideo, readRequestedVideo } from '../objects/complete-video.ts';
+import { completeVideo, type KnownVideo, readRequestedVideo } from '../objects/complete-video.ts';
 import { describeVideo } from '../objects/describe-relay.ts';
 import { findVendorIds, storeVendorIds } from '../objects/vendor-ids.ts';
 import { estimateSpokenSeconds } from '../sound/estimate-spoken-seconds.ts';
@@ -82,6 +82,17 @@ async function deliverWhole(
     for await (const slice of sliceChunks([body.value])) watch.push(slice);
     if (!usageReader && watch.hasFailed()) await refundFailedJob(deps, relay.relayId);
   }
-  const sent = video ? completeVideo(redacted, await describeVideo(deps, { ...relay, video })) : redacted;
+  const sent = video ? completeVideo(redacted, await describePaid(deps, { ...relay, video })) : redacted;
   return { status, headers: vendorHeaders(response, { whole: true }), body: sent, replayed: false };
+}
+
+/** What the gateway knows of a paid video; without cost and link if the store fails. */
+async function describePaid(deps: RelayDeps, video: Parameters<typeof describeVideo>[1]): Promise<KnownVideo> {
+  try {
+    return await describeVideo(deps, video);
+  } catch (error) {
+    const logFields = { err: error, relay_id: video.relayId };
+    deps.logger.error(logFields, 'paid video is sent without its cost and link: the store failed');
+    return { asked: video.video, createdAt: video.createdAt };
+  }
 }
