@@ -45,7 +45,10 @@ export type ReservedTask = Pick<
 /** `at`: the time of the lines. `parse` may keep the expressions that it has parsed. */
 type Settlement = { at: number; parse: PriceBook['parse'] };
 
-/** Writes the final lines of ended tasks. `corrects`: takes charges from the used quotas again. */
+/**
+ * Writes the final lines of ended tasks. `corrects`: they were charged already, and the charges are
+ * taken from the used quotas and from the spend of the figures again.
+ */
 export async function settleAll(
   tx: Repositories,
   ended: readonly Ended[],
@@ -63,20 +66,29 @@ export async function settleAll(
     if (!refund) return [{ ...used, quota: bill.quota }];
     return corrects ? [{ ...used, quota: -task.quota, requests: 0 as const }] : [];
   });
-  const rows = ended.map(({ task, bill, refund }) => {
+  const rows = ended.flatMap(({ task, bill, refund }) => {
     const detail = explain({ ...task, status: refund ? 'FAILURE' : 'SUCCESS' }, bill, parse);
-    return refund
-      ? usageRow(task, {
-          ...{ kind: 'refund', quota: task.quota, createdAt: at },
-          detail: { ...detail, reason: refund.reason.message },
-          reasonSentence: withoutMessage(refund.reason),
-        })
-      : usageRow(task, { kind: 'settle', quota: bill.quota, detail, createdAt: at });
+    if (!refund) return [usageRow(task, { kind: 'settle', quota: bill.quota, detail, createdAt: at })];
+    const refunded = usageRow(task, {
+      ...{ kind: 'refund', quota: task.quota, createdAt: at },
+      detail: { ...detail, reason: refund.reason.message },
+      reasonSentence: withoutMessage(refund.reason),
+    });
+    return corrects ? [takeBack(task, { at, parse }), refunded] : [refunded];
   });
   // Usage is written first: the other statements lock rows that all tasks of the wallets wait for.
   await tx.logs.addUsageRows(rows);
   if (lines.length + usage.length > 0) await tx.ledger.settleAll({ lines, usage });
 }
+
+/** The usage row that takes a charge out of the spend; `refunded` tells it to replays of bills. */
+const takeBack = (task: BillableTask, { at, parse }: Settlement) => ({
+  ...usageRow(task, {
+    ...{ kind: 'settle', quota: 0 - task.quota, createdAt: at },
+    detail: { ...explain({ ...task, status: 'SUCCESS' }, task, parse), refunded: true },
+  }),
+  seconds: CORRECTION_SECONDS,
+});
 
 /** Moves the difference between the bill and `task.quota`, which was charged as reserved. */
 export async function settleLate(
@@ -98,7 +110,7 @@ export async function settleLate(
   });
 }
 
-/** The bill as the usage row stores it: the owner's explanation, and which price applied. */
+/** The bill as the usage row stores it: explained to its owner, and which price applied to what. */
 const explain = (
   task: BillableTask & { status: 'SUCCESS' | 'FAILURE' },
   { billing }: FinalBill,
@@ -106,6 +118,7 @@ const explain = (
 ): JsonObject => ({
   ...explainBill({ ...task, billing }, parse),
   price: billing.priceKey,
+  action: billing.action,
 });
 
 export const owner = (task: Omit<ReservedTask, 'quota' | 'group' | 'billing'>) => ({

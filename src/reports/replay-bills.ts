@@ -127,6 +127,22 @@ function narrow({ prices, groupRatios }: ReplayQuestion): UsageFilter {
 
 type Recomputed = { quota: number; fault?: Sentence };
 
+/** A bill as its usage row has it. `action`: absent on older ones. `refunded`: it is taken back. */
+type StoredBill = BillExplanation & { action?: string; refunded?: true };
+
+/** The action that a price may read, also of a bill that does not say it. */
+async function readAction(store: Store, { taskId, detail }: NamedUsage): Promise<string> {
+  if (typeof detail.action === 'string') return detail.action;
+  const task = (await store.tasks.byTaskId(taskId)) ?? (await store.relays.byRelayId(taskId));
+  return task?.billing.action ?? '';
+}
+
+/** What a bill costs at most by another ratio: what was accepted for another model. */
+function readMost({ usd, settled, group_ratio: former }: StoredBill, ratio: number): number {
+  const isCapped = usd !== null && settled !== null && settled < Math.round(usd * QUOTA_PER_USD * former);
+  return isCapped ? Math.round((settled * ratio) / former) : Number.POSITIVE_INFINITY;
+}
+
 /** What a bill would be; undefined for one that the question does not change. */
 function createRecomputation(store: Store, { prices, groupRatios }: ReplayQuestion) {
   const tried = prices.map((price) => ({ ...price, parsed: parsePriceExpression(price.expression) }));
@@ -138,19 +154,20 @@ function createRecomputation(store: Store, { prices, groupRatios }: ReplayQuesti
 
   return async (row: NamedUsage): Promise<Recomputed | undefined> => {
     if (row.kind !== 'settle') return undefined;
-    const bill = row.detail as unknown as BillExplanation;
+    const bill = row.detail as unknown as StoredBill;
     const price = find(row);
     const ratio = Object.hasOwn(groupRatios, bill.group) ? (groupRatios[bill.group] as number) : bill.group_ratio;
     if (!price && ratio === bill.group_ratio) return undefined;
-    const isCorrection = row.seconds === CORRECTION_SECONDS;
+    const isCorrection = row.seconds === CORRECTION_SECONDS && !bill.refunded;
+    const sign = bill.refunded ? -1 : 1;
+    const most = readMost(bill, ratio);
     const toQuota = (usd: number): number => Math.round(usd * QUOTA_PER_USD * ratio);
+    const toCharge = (usd: number, before: number): number => sign * (Math.min(toQuota(usd), most) - before);
     // Without a price of its own, the amount in USD stands, and the group's ratio changes it.
     if (!price)
-      return { quota: toQuota(bill.usd ?? bill.estimate.usd) - (isCorrection ? toQuota(bill.estimate.usd) : 0) };
+      return { quota: toCharge(bill.usd ?? bill.estimate.usd, isCorrection ? toQuota(bill.estimate.usd) : 0) };
     if (!price.parsed.ok) return { quota: 0, fault: price.parsed.error };
-    const action = /\baction\b/.test(price.expression)
-      ? ((await store.tasks.byTaskId(row.taskId))?.billing.action ?? '')
-      : '';
+    const action = /\baction\b/.test(price.expression) ? await readAction(store, row) : '';
     // A bill that stands as it was reserved had no later facts, or none that were believed.
     const facts =
       bill.usd === null ? bill.facts : { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts };
@@ -159,6 +176,6 @@ function createRecomputation(store: Store, { prices, groupRatios }: ReplayQuesti
     if (!result.ok) return { quota: 0, fault: result.error };
     // The row that it corrects is read by itself, by the facts of the reservation.
     const before = isCorrection ? evaluate({ facts: bill.facts, model: row.model, action }) : undefined;
-    return { quota: toQuota(result.value.usd) - (before?.ok ? toQuota(before.value.usd) : 0) };
+    return { quota: toCharge(result.value.usd, before?.ok ? toQuota(before.value.usd) : 0) };
   };
 }

@@ -178,6 +178,7 @@ describeEachStore(
       for (const at of [100, 200, 300]) await add(store, userId, { createdAt: at, channelId });
       await add(store, userId, { createdAt: 250, channelId, kind: 'refund', taskId: 'earlier' });
       await add(store, userId, { createdAt: 400, channelId, kind: 'refund', taskId: task.taskId });
+      await add(store, userId, { createdAt: 400, channelId, quota: -5, seconds: CORRECTION_SECONDS });
       const [health, other] = await store.figures.channelHealth(200);
       expect(health).toEqual({
         ...{ channelId, succeeded: 2, failed: 2, inFlight: 1, lastSuccessAt: 300, lastFailureAt: 400 },

@@ -127,6 +127,14 @@ const describeRelay = (opened: () => OpenedStore) => {
   const spent = async ({ user }: Caller) => BALANCE - (await readBalance(store, user.id));
   const usage = async ({ user }: Caller) =>
     (await store.logs.listUsage({ userId: user.id }, { page: 1, pageSize: 50 })).items;
+  /** What usage and the figures of the start page say that the caller has spent. */
+  const spendInFigures = async ({ reports }: Engine, { user }: Caller): Promise<number[]> => {
+    const day = Math.floor(Date.now() / 86_400_000);
+    const period = { fromDay: day - 1, toDay: day, zone: 'UTC' };
+    const { totals } = await reports.usage({ period, by: 'model', only: { userId: user.id } });
+    const { days } = await reports.figures({ days: 2, userId: user.id });
+    return [totals.spend, days.reduce((sum, { spend }) => sum + spend, 0)];
+  };
   const readRelay = async (caller: Caller): Promise<RelayRecord> => {
     const [row] = await usage(caller);
     const relay = row && (await store.relays.byRelayId(row.taskId));
@@ -895,6 +903,15 @@ const describeRelay = (opened: () => OpenedStore) => {
           ['refund', charge],
         ]);
         expect(await used()).toMatchObject({ usedQuota: before.usedQuota, requestCount: before.requestCount + 1 });
+        expect(await spendInFigures(node, caller)).toEqual([0, 0]);
+        // A price that would double the charge doubles what was given back, too.
+        const doubled = {
+          pluginKey: '*',
+          model: String(value.model),
+          expression: kind === 'video' ? `0.2 * u("seconds")` : '0.08',
+        };
+        const replayed = await engine.reports.replayBills({ prices: [doubled], groupRatios: {}, days: 1 });
+        expect(replayed.users.find(({ id: user }) => user === caller.user.id)).toMatchObject({ before: 0, after: 0 });
         // A repeat of the request gets the failed object, and buys nothing.
         const again = await create(caller, value, { idempotencyKey: `fails-${kind}-${chunked}` });
         expect([again.replayed, (await read(again)).body.status]).toEqual([true, 'failed']);

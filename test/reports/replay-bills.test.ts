@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { ReplayQuestion } from '../../src/reports/replay-bills.ts';
 import { CORRECTION_SECONDS, type Store } from '../../src/store/ports/index.ts';
-import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
+import { describeEachStore, newRelay, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { createMovableClock } from '../support/movable-clock.ts';
@@ -116,6 +116,39 @@ const describeReplay = (opened: () => OpenedStore) => {
     const same = { tasks: 1, before: 20_000, after: 20_000 };
     expect(await replay(price('0.00001 * u("output_tokens")', '*', 'kept'))).toMatchObject(same);
     expect(await replay({ groupRatios: { kept: 2 } })).toMatchObject({ ...same, after: 40_000 });
+  });
+
+  test('a price that reads the action reads the one of the bill, of relayed requests too', async () => {
+    const { user, walletId } = await addCaller(store);
+    const bill = { group: 'acted', group_ratio: 1, facts: {}, estimate: { usd: 0.02 }, usd: 0.02 };
+    const row = {
+      ...{ userId: user.id, walletId, apiKeyId: null, channelId: 1, pluginKey: '*', model: 'acted' },
+      ...{ kind: 'settle' as const, createdAt: clock.unix(), quota: 10_000 },
+    };
+    // The request is deleted after a month, and its bill is not.
+    await store.logs.addUsage({ ...row, taskId: 'gone', detail: { ...bill, action: 'speech' } });
+    // One of a version that did not store the action.
+    const { billing } = newRelay();
+    const relay = await store.relays.open(
+      newRelay({ userId: user.id, walletId, billing: { ...billing, action: 'speech' } }),
+    );
+    await store.logs.addUsage({ ...row, taskId: relay.relayId, detail: bill });
+    expect(await replay(price('action == "speech" ? 0.04 : 9', '*', 'acted'))).toMatchObject({
+      ...{ tasks: 2, before: 20_000, after: 40_000 },
+    });
+  });
+
+  test('a bill that stayed at what was accepted for another model stays there', async () => {
+    const { user, walletId } = await addCaller(store);
+    const bill = { group: 'capped', group_ratio: 1, facts: { seconds: 5 }, estimate: { usd: 0.02 }, usd: 0.1 };
+    await store.logs.addUsage({
+      ...{ userId: user.id, walletId, apiKeyId: null, taskId: 'capped', channelId: 1, pluginKey: 'p', model: 'capped' },
+      ...{ kind: 'settle' as const, createdAt: clock.unix(), quota: 10_000, detail: { ...bill, settled: 10_000 } },
+    });
+    const sums = { tasks: 1, before: 10_000 };
+    expect(await replay({ groupRatios: { capped: 2 } })).toMatchObject({ ...sums, after: 20_000 });
+    expect(await replay(price('0.03 * u("seconds")', 'p', 'capped'))).toMatchObject({ ...sums, after: 10_000 });
+    expect(await replay(price('0.002 * u("seconds")', 'p', 'capped'))).toMatchObject({ ...sums, after: 5000 });
   });
 
   test('a place that no slice gave is refused', async () => {

@@ -105,9 +105,10 @@ function useSource(row: UsageRow): string {
 
 const readCost = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);
 
-function BillResult({ kind }: Pick<UsageRow, 'kind'>) {
+/** A charge below zero gives back a part of an earlier one, or all of it. */
+function BillResult({ row: { kind, quota } }: { row: UsageRow }) {
   const { t } = useTranslation();
-  if (kind === 'refund') return <StatusLabel tone="bad">{t('usage.givenBack')}</StatusLabel>;
+  if (kind === 'refund' || quota < 0) return <StatusLabel tone="bad">{t('usage.givenBack')}</StatusLabel>;
   return <StatusLabel tone="good">{t('task.status.SUCCESS')}</StatusLabel>;
 }
 
@@ -119,7 +120,7 @@ function BillBrief({ row, scope, onPress }: { row: UsageRow; scope: Scope; onPre
       name={readTitle(row)}
       onPress={onPress}
       figure={format.money(readCost(row))}
-      state={<BillResult kind={row.kind} />}
+      state={<BillResult row={row} />}
       facts={[scope === 'all' ? (row.username ?? `#${row.user_id}`) : '', format.clock(row.created_at)]}
       detail={source || undefined}
     />
@@ -159,7 +160,7 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
       wide: true,
       render: (row) => <BillTitle row={row} onPress={() => open(row)} />,
     },
-    { key: 'result', heading: t('usage.result'), render: ({ kind }) => <BillResult kind={kind} /> },
+    { key: 'result', heading: t('usage.result'), render: (row) => <BillResult row={row} /> },
     ...(scope === 'all' ? [userColumn] : []),
     { key: 'key', heading: t('usage.key'), minor: true, render: (row) => readKeyName(row) ?? t('usage.noKey') },
     { key: 'at', heading: t('usage.at'), numeric: true, render: ({ created_at }) => format.clock(created_at) },
@@ -201,7 +202,7 @@ function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
         <DescriptionList
           entries={[
             [t('usage.model'), row.model],
-            [t('usage.result'), <BillResult key="result" kind={row.kind} />],
+            [t('usage.result'), <BillResult key="result" row={row} />],
             ...(scope === 'own' ? [] : [[t('usage.user'), user] as const]),
             [t('usage.key'), readKeyName(row) ?? t('usage.noKey')],
             [t('usage.at'), format.time(row.created_at)],

@@ -105,7 +105,7 @@ export function createFigureStore(context: Context): FigureStore {
       const rows = await statement(sql`
         select c.id,
           (select count(*) from tasks where ${IS_OPEN_AT_CHANNEL} = c.id),
-          (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'settle'),
+          (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'settle' and ${endedTasks} = 1),
           (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'refund'),
           (select u.task_id from usage_logs u where u.channel_id = c.id and u.kind = 'refund' order by u.created_at desc limit 1),
           (select test.tested_at from channel_tests test where test.channel_id = c.id and test.tested_at >= c.updated_at),
