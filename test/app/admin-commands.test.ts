@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { openPanel, type PanelCaller } from '../http/panel-api/panel-caller.ts';
 import { farLeaseMs } from '../support/backdoor.ts';
+import { sampleFile } from '../support/new-api-source.ts';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -256,5 +257,29 @@ describe('a person', () => {
     expect(rowsFor(dataDir, named)).toEqual([]);
     const doctor = await runCommand(['doctor', '--data-dir', dataDir], {});
     expect(doctor.out + doctor.err).not.toMatch(/audit.*(changed|missing)/);
+  });
+});
+
+/** The last migration of this version is missing, as it is where an older gateway serves. */
+describe('beside a gateway of an older version', () => {
+  test.each([
+    ['maintenance', 'on'],
+    ['maintenance', 'status'],
+    ['admin', 'reset-password', '--username', 'ada', '--password-stdin'],
+    ['admin', 'create-root', '--username', 'bea', '--password-stdin'],
+    ['admin', 'export-user', '--username', 'ada'],
+    ['admin', 'erase-user', '--username', 'ada', '--yes'],
+    ['import', 'new-api', '--from', sampleFile()],
+  ])('%s %s leaves the layout of the database alone', async (...words) => {
+    panel = await openPanel();
+    const { dataDir } = panel.gateway;
+    panel.addUser('ada', 1);
+    panel.run('delete from schema_migrations where number = (select max(number) from schema_migrations)');
+    const history = 'select max(number) as last from schema_migrations';
+    const before = rowsFor(dataDir, history);
+
+    const { code, err } = await runCommand([...words, '--data-dir', dataDir], { stdin: NEW_PASSWORD });
+    expect([code, err]).toEqual([1, expect.stringContaining('Run "taskgate migrate", or start the gateway once.')]);
+    expect(rowsFor(dataDir, history)).toEqual(before);
   });
 });

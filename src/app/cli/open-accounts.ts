@@ -13,7 +13,13 @@ import {
   readOptions,
   type SettingsService,
 } from '../../settings/index.ts';
-import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
+import {
+  createMemoryCounters,
+  createMemorySuccessLists,
+  createNoSessionCache,
+  databaseVersion,
+  openStore,
+} from '../../store/index.ts';
 import type { AuditAction, Store } from '../../store/ports/index.ts';
 import { configuredNetwork, createSendMail, createUpstream } from '../../upstream/index.ts';
 import { configuredNode } from '../config/node-address.ts';
@@ -41,10 +47,10 @@ export type Accounts = {
 const MAIL_MS = 10_000;
 
 /**
- * Runs `work` with the auth room on the configured database, which it migrates first. A gateway may
- * be running. `creates`: where there is no database yet, it is created.
+ * Runs `work` with the auth room on the configured database. `creates`: where there is no database
+ * yet, it is created. One that is there is never migrated: an older gateway may be serving it.
  *
- * @throws `OperatorError` where there is none otherwise
+ * @throws `OperatorError` where there is none otherwise; `store.schema_outdated`
  */
 export async function withAccounts<T>(
   input: CommandInput,
@@ -61,6 +67,7 @@ export async function withAccounts<T>(
     clock: systemClock,
     logger: silentLogger,
     exclusive: false,
+    migrate: (await databaseVersion(config)) === 0,
   });
   const upstream = createUpstream({
     ...{ allowPrivate: false, clock: systemClock, logger: silentLogger },

@@ -66,11 +66,12 @@ type Work<T> = (target: { store: Store; secretBox: SecretBox }) => Promise<T>;
  * compares with an empty one that is removed.
  */
 async function withTarget<T>(config: Config, dryRun: boolean, work: Work<T>): Promise<T> {
-  if (!dryRun || (await databaseVersion(config)) > 0) return withConfigured(config, dryRun, work);
+  const isNew = (await databaseVersion(config)) === 0;
+  if (!dryRun || !isNew) return withConfigured(config, { dryRun, isNew }, work);
   const dataDir = mkdtempSync(join(tmpdir(), 'taskgate-dry-run-'));
   try {
     await migrateStore({ ...STORE, databaseUrl: '', dataDir, synchronous: 'NORMAL' });
-    return await withConfigured({ ...config, databaseUrl: '', dataDir }, dryRun, work);
+    return await withConfigured({ ...config, databaseUrl: '', dataDir }, { dryRun, isNew: false }, work);
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
   }
@@ -78,7 +79,11 @@ async function withTarget<T>(config: Config, dryRun: boolean, work: Work<T>): Pr
 
 const STORE = { clock: systemClock, logger: silentLogger };
 
-async function withConfigured<T>(config: Config, dryRun: boolean, work: Work<T>): Promise<T> {
+async function withConfigured<T>(
+  config: Config,
+  { dryRun, isNew }: { dryRun: boolean; isNew: boolean },
+  work: Work<T>,
+): Promise<T> {
   const isLocal = config.databaseUrl === '';
   const dataDir = isLocal && !dryRun ? prepareDataDir(config.dataDir).path : config.dataDir;
   const store = await openStore({
@@ -87,7 +92,8 @@ async function withConfigured<T>(config: Config, dryRun: boolean, work: Work<T>)
     synchronous: config.sqliteSynchronous,
     ...STORE,
     exclusive: false,
-    migrate: !dryRun,
+    // An older gateway may be serving what is there.
+    migrate: isNew,
   });
   try {
     const isSecret = !dryRun || hasSecrets(config, dataDir);
