@@ -5,7 +5,7 @@ import { attachedBytes, chooseFileField } from '../../src/panel/pages/playground
 import { findMedium } from '../../src/panel/pages/playground/find-medium.ts';
 import { usualModel } from '../../src/panel/pages/playground/model-select.tsx';
 import { withShortFiles } from '../../src/panel/pages/tasks/read-task.ts';
-import { mergePoints, projectMonth, stackSpend } from '../../src/panel/pages/usage/stack-spend.ts';
+import { isUsed, mergePoints, projectMonth, stackSpend } from '../../src/panel/pages/usage/stack-spend.ts';
 
 type Properties = CallableModel['schema']['properties'];
 type Facts = CallableModel['examples'][number]['facts'];
@@ -128,6 +128,12 @@ test('days are added up by week backwards, so that the last week is whole', () =
     { at: 2, succeeded: 7, failed: 1, spend: 14 },
   ]);
   expect(days[0]?.spend).toBe(2);
+});
+
+test('a day on which charges were only given back is listed', () => {
+  const idle = { succeeded: 0, failed: 0, spend: 0 };
+  const days = [idle, { ...idle, spend: -5 }, { ...idle, failed: 1, spend: -5 }, { ...idle, succeeded: 1 }];
+  expect(days.map(isUsed)).toEqual([false, true, true, true]);
 });
 
 test('the quote of a stored request sends none of its files', () => {

@@ -6,12 +6,8 @@ import { ChartOrTable } from '../../ui/chart/charts.tsx';
 import { PartBars } from '../../ui/chart/part-bars.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { PlainTable } from '../../ui/table/data-table.tsx';
-import { stackSpend, useChartDays } from '../usage/stack-spend.ts';
+import { isUsed, stackSpend, useChartDays } from '../usage/stack-spend.ts';
 import { localZone } from '../usage/usage-period.ts';
-
-type Day = UsageReport['points'][number];
-
-const hasActivity = ({ succeeded, failed, spend }: Day): boolean => succeeded + failed + spend > 0;
 
 type ActivityProps = {
   report: UsageReport;
@@ -35,7 +31,7 @@ export function Activity({ report, only, onOnly }: ActivityProps) {
   const axisDate = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: zone });
   const fullDate = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: zone });
   const toDate = (day: number): Date => new Date(day * 1000);
-  const rows = report.points.filter(hasActivity).reverse();
+  const rows = report.points.filter(isUsed).reverse();
   const peak = Math.max(0, ...points.map(({ spend }) => spend));
   const money = format.moneyLike(rows.map(({ spend }) => spend));
   const spends = stackSpend(chart, { toName: ({ model }) => model, others: t('usage.otherShares') });

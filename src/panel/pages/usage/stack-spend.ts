@@ -53,6 +53,9 @@ export function stackSpend(
 
 type Sums = Pick<UsageReport['points'][number], 'succeeded' | 'failed' | 'spend'>;
 
+/** Whether something happened. Spend below zero: only earlier charges were given back. */
+export const isUsed = ({ succeeded, failed, spend }: Sums): boolean => succeeded > 0 || failed > 0 || spend !== 0;
+
 /** Days that have room as bars on a phone. */
 const mostBars = 45;
 const week = 7;

@@ -18,7 +18,7 @@ import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { balanceAlertPath, LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { BillList } from './bill-list.tsx';
 import { Change, PointsChange } from './period-change.tsx';
-import { projectMonth, stackSpend, useChartDays } from './stack-spend.ts';
+import { isUsed, projectMonth, stackSpend, useChartDays } from './stack-spend.ts';
 import classes from './usage.module.css';
 import { countDays, localZone } from './usage-period.ts';
 import type { Dimension, UsageFilterName, UsageFilters } from './use-usage-filters.ts';
@@ -173,7 +173,7 @@ function UsageOverTime({ report, filters: { by, period } }: { report: Report; fi
     ...(isByHour ? { timeStyle: 'short' } : {}),
   });
   const at = (seconds: number): Date => new Date(seconds * 1000);
-  const used = report.points.filter(({ spend, succeeded, failed }) => spend > 0 || succeeded > 0 || failed > 0);
+  const used = report.points.filter(isUsed);
   const money = format.moneyLike(used.map(({ spend }) => spend));
   const peak = Math.max(0, ...points.map(({ spend }) => spend));
   const heading = t(isByHour ? 'usage.byHour' : 'usage.byDay');
