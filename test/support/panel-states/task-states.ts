@@ -33,7 +33,8 @@ const showWaiting = async ({ page, filled }: Scene) => {
     const timeline = [
       { at: inSeconds(-190), kind: 'created', status: 'NOT_START', class: '', http_status: 0, detail: '50000' },
     ];
-    await route.fulfill({ json: { success: true, data: { ...data, status: 'QUEUED', queue, timeline } } });
+    const times = { created_at: queue.waiting_since, submit_time: queue.waiting_since };
+    await route.fulfill({ json: { success: true, data: { ...data, ...times, status: 'QUEUED', queue, timeline } } });
   });
 };
 

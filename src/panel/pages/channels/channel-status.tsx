@@ -58,16 +58,16 @@ function usePausedKeys({ status, capacity, credentials }: Channel): ReactNode {
 
 /** The worse of whether it takes tasks and how its last day went, beside the channel's name. */
 export function ChannelMark({ channel }: { channel: Channel }) {
-  const { t } = useTranslation();
+  const describeHealth = useHealthText();
   const service = useServiceState(channel);
-  const health = channel.key_readable ? states[channel.health.state] : keyUnreadable;
+  const health = readHealth(channel);
   const isWorse =
     service.tone === 'good'
       ? health.tone === 'waiting' || health.tone === 'bad'
       : service.tone === 'waiting' && health.tone === 'bad';
   return (
     <StatusLabel tone={isWorse ? health.tone : service.tone} wraps>
-      {isWorse ? t(health.text) : service.text}
+      {isWorse ? describeHealth(channel) : service.text}
     </StatusLabel>
   );
 }
@@ -99,7 +99,8 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
           <ServerText text={health.test.message} sentence={health.test} />
         </Text>
       )}
-      {health.failed > 0 && (health.state === 'failing' || health.state === 'degraded') && (
+      {/* What the notice above says of a paused channel counts more. */}
+      {!isStopped(channel) && health.failed > 0 && (health.state === 'failing' || health.state === 'degraded') && (
         <Text size="sm">
           {t('channels.lastFailure', {
             ago: format.ago(health.last_failure_at),
@@ -121,7 +122,7 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
       )}
       <dl className={classes.facts}>
         <div>
-          <dt>{t('channels.spentSince', { date: format.date(channel.created_at) })}</dt>
+          <dt>{t('channels.spend')}</dt>
           <dd>{format.money(channel.used_quota)}</dd>
         </div>
       </dl>
@@ -146,24 +147,25 @@ const states: Readonly<Record<Channel['health']['state'], HealthState>> = {
   failing: { text: 'channels.health.failing', tone: 'bad' },
 };
 
+const readHealth = ({ health, key_readable: isReadable }: HealthProps['channel']): HealthState =>
+  isReadable ? states[health.state] : keyUnreadable;
+
 /** How the last day's tasks went, in a word and, where some failed, a count. */
-function ChannelState({ channel: { health, key_readable: isReadable } }: HealthProps) {
+function useHealthText(): (channel: HealthProps['channel']) => string {
   const { t } = useTranslation();
   const format = useFormat();
-  if (!isReadable) return <StatusLabel tone={keyUnreadable.tone}>{t(keyUnreadable.text)}</StatusLabel>;
-  const { text, tone } = states[health.state];
-  const { failed, succeeded } = health;
-  return (
-    <StatusLabel tone={tone}>
-      {failed === 0
-        ? t(text)
-        : t('channels.health.failed', {
-            state: t(text),
-            failed: format.number(failed),
-            all: format.number(failed + succeeded),
-          })}
-    </StatusLabel>
-  );
+  return (channel) => {
+    const state = t(readHealth(channel).text);
+    const { failed, succeeded } = channel.health;
+    if (failed === 0 || !channel.key_readable) return state;
+    const counts = { failed: format.number(failed), all: format.number(failed + succeeded) };
+    return t('channels.health.failed', { state, ...counts });
+  };
+}
+
+function ChannelState({ channel }: HealthProps) {
+  const describeHealth = useHealthText();
+  return <StatusLabel tone={readHealth(channel).tone}>{describeHealth(channel)}</StatusLabel>;
 }
 
 /** The state in a list: whether the channel takes tasks comes before how its last day went. */

@@ -159,7 +159,8 @@ export function ModelTable({ models, results, sort, onSort }: ModelTableProps) {
               )}
             </>
           }
-          actions={<ModelCodeButton card={card} isSmall />}
+          // The playground, where the row leads, has the code too.
+          {...(card.plugin_key === null && { actions: <ModelCodeButton card={card} isSmall /> })}
         />
       )}
     />

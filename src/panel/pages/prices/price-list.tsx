@@ -263,6 +263,7 @@ function useColumns({ toName, results, edit, actions }: ColumnsOf): readonly Col
     {
       key: 'at',
       minor: true,
+      numeric: true,
       heading: t('prices.changed'),
       render: ({ updated_at: at }) => <span title={format.time(at)}>{format.ago(at)}</span>,
     },

@@ -14,7 +14,7 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
-import { BriefFacts, RowBrief } from '../../ui/table/row-brief.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { exactPositions, formatPosition, formatStart, formatWait } from '../tasks/queue-position.ts';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import { taskPath, useTaskTitle } from '../tasks/use-task-columns.tsx';
@@ -248,7 +248,7 @@ function Actions({ task }: { task: QueuedTask }) {
   );
 }
 
-/** A waiting task for a phone: its start, what it waits for, and its place. */
+/** A waiting task for a phone: when it starts or since when it waits, its place, and for what. */
 function QueueBrief({ task }: { task: QueuedTask }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -260,29 +260,27 @@ function QueueBrief({ task }: { task: QueuedTask }) {
   // A task at its own limit says so in its position.
   const isOwnLimit = task.reason === 'own_limit';
   const accounts = isOwnLimit ? [] : (task.channels ?? []);
-  const waits = t('tasks.waitingFor', { duration: formatWait(task.waiting_since, format) });
   return (
     <RowBrief
       name={toTitle(task)}
       to={taskPath(task)}
       facts={[task.model, task.username ?? '']}
-      {...(start === null ? {} : { figure: t('queue.starts', { when: start }), isFigureBelow: true })}
+      figure={
+        start === null
+          ? t('tasks.waitingFor', { duration: formatWait(task.waiting_since, format) })
+          : t('queue.starts', { when: start })
+      }
+      isFigureBelow
       detail={
-        <>
-          {isStuck && isAdmin ? (
-            <NoChannel reason={describeReason(task)} />
-          ) : (
-            !isOwnLimit && (
-              <BriefFacts
-                facts={[
-                  accounts.length > 0 ? <Accounts key="accounts" accounts={accounts} /> : '',
-                  <Reason key="reason" task={task} />,
-                ]}
-              />
-            )
-          )}
-          <BriefFacts facts={[isStuck ? '' : formatPosition(task, t, format), waits]} />
-        </>
+        isStuck && isAdmin ? (
+          <NoChannel reason={describeReason(task)} />
+        ) : (
+          [
+            isStuck ? '' : formatPosition(task, t, format),
+            accounts.length > 0 ? <Accounts key="accounts" accounts={accounts} /> : '',
+            isOwnLimit ? '' : <Reason key="reason" task={task} />,
+          ]
+        )
       }
       actions={<Actions task={task} />}
     />

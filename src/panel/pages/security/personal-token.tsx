@@ -87,7 +87,7 @@ function TokenControls({ token, onCreated }: { token: Token | null; onCreated(to
           {t(token === null ? 'security.token.make' : 'security.token.renew')}
         </Button>
         {token !== null && (
-          <Button variant="default" loading={revoke.isPending} onClick={() => void confirmAndRevoke()}>
+          <Button variant="light" color="red" loading={revoke.isPending} onClick={() => void confirmAndRevoke()}>
             {t('security.token.revoke')}
           </Button>
         )}

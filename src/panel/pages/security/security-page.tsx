@@ -64,7 +64,7 @@ function ArtifactLinks() {
     <SettingsBlock heading={t('security.links')} intro={t('security.links.intro')}>
       {revoke.isError && <ErrorNotice error={revoke.error} />}
       <Group>
-        <Button variant="default" loading={revoke.isPending} onClick={() => void ask()}>
+        <Button variant="light" color="red" loading={revoke.isPending} onClick={() => void ask()}>
           {t('links.revoke')}
         </Button>
       </Group>

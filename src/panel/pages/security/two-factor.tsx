@@ -85,7 +85,7 @@ function Enabled({ factor, onCodes }: EnabledProps) {
         <Button variant="default" onClick={() => setOpenDialog('codes')}>
           {t('security.codes.renew')}
         </Button>
-        <Button variant="default" onClick={() => setOpenDialog('disable')}>
+        <Button variant="light" color="red" onClick={() => setOpenDialog('disable')}>
           {t('security.twoFactor.disable')}
         </Button>
       </Group>

@@ -97,10 +97,11 @@ const toBilledTask = ({ kind, bill, plugin_key: platform, model }: UsageRow) => 
   ledger: [],
 });
 
-/** The line below the title: the model unless it is the title, and how the price was calculated. */
+/** The line below the title: the model unless it is the title, and how its cost was calculated. */
 function useSource(row: UsageRow): string {
   const price = usePriceFactors(toCalculation(toBilledTask(row)));
-  return [row.prompt === '' ? '' : row.model, price?.factors ?? ''].filter(Boolean).join(' · ');
+  const factors = readCost(row) === 0 ? '' : (price?.factors ?? '');
+  return [row.prompt === '' ? '' : row.model, factors].filter(Boolean).join(' · ');
 }
 
 const readCost = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);

@@ -82,7 +82,7 @@ export function AccountLinks({ account }: { account: Account }) {
       heading={t('users.links')}
       intro={t('users.linksHelp')}
       actions={
-        <Button variant="default" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
+        <Button variant="light" color="red" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
           {t('links.revoke')}
         </Button>
       }

@@ -197,6 +197,7 @@ function AccountBrief({ account }: { account: AccountRow }) {
   return (
     <RowBrief
       name={hasDisplayName(account) ? name : username}
+      wrapsName
       to={`/users/${id}`}
       figure={format.money(quota)}
       state={

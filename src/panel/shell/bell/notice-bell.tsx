@@ -35,6 +35,8 @@ export function NoticeBell() {
       opened={isOpen}
       onChange={change}
       position="bottom-end"
+      // Below the top bar.
+      offset={20}
       width="min(360px, calc(100vw - 24px))"
       middlewares={{ flip: true, shift: { padding: 12 } }}
       trapFocus
