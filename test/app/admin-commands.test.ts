@@ -278,8 +278,9 @@ describe('beside a gateway of an older version', () => {
     const history = 'select max(number) as last from schema_migrations';
     const before = rowsFor(dataDir, history);
 
-    const { code, err } = await runCommand([...words, '--data-dir', dataDir], { stdin: NEW_PASSWORD });
-    expect([code, err]).toEqual([1, expect.stringContaining('Run "taskgate migrate", or start the gateway once.')]);
+    const { code, err } = await runCommand([...(words as string[]), '--data-dir', dataDir], { stdin: NEW_PASSWORD });
+    expect(code).toBe(1);
+    expect(err).toContain('Run "taskgate migrate", or start the gateway once.');
     expect(rowsFor(dataDir, history)).toEqual(before);
   });
 });
