@@ -60,3 +60,13 @@ test('what stands around a broken page is read, and moves into a new database', 
   expect(await moved.options.get('key 400')).toBe('x'.repeat(200));
   await moved.close();
 });
+
+test('a database of an earlier version is refused: what migrations move would get lost', async () => {
+  const databaseUrl = await testDatabaseUrl();
+  await migrateStore({ ...common, databaseUrl, dataDir: '' });
+  const sql = new SQL({ url: databaseUrl, max: 1 });
+  await sql`delete from schema_migrations where number = (select max(number) from schema_migrations)`;
+  await sql.close();
+  const to = join(temporaryFolder(), 'salvaged');
+  await expect(salvagePostgres({ databaseUrl, to, now: 0 })).rejects.toThrow('Run the program that last served it.');
+});

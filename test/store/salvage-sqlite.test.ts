@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { checkSqliteDatabase, findDamage, openStore, replaceSqlite, salvageSqlite } from '../../src/store/index.ts';
@@ -75,4 +75,22 @@ test('a folder that is not empty is refused, and so is a database without its fi
   expect(() => salvageSqlite({ dataDir, to: dataDir, now: 0 })).toThrow('is not empty');
   overwrite(dataDir, 0, pageSize);
   expect(() => salvageSqlite({ dataDir, to: join(temporaryFolder(), 'new'), now: 0 })).toThrow('restore a backup');
+});
+
+test.each([
+  ['an earlier', 'delete from schema_migrations where number = (select max(number) from schema_migrations)'],
+  ['a later', "insert into schema_migrations values (9999, 'later', 0)"],
+])('a database of %s version is refused: what migrations move would get lost', async (_, statement) => {
+  const { dataDir } = await createDamaged();
+  const file = new Database(join(dataDir, 'taskgate.db'));
+  file.run(statement);
+  file.close();
+  const to = join(temporaryFolder(), 'new');
+  const salvage = () => salvageSqlite({ dataDir, to, now: 0 });
+  expect(salvage).toThrow('Run the program that last served it.');
+  expect(readdirSync(to)).toEqual([]);
+  const again = new Database(join(dataDir, 'taskgate.db'));
+  again.run('drop table schema_migrations');
+  again.close();
+  expect(salvage().find(({ table }) => table === 'options')).toMatchObject({ rows: ROWS, put: ROWS });
 });

@@ -1,9 +1,10 @@
 import type { SQL } from 'bun';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
+import { READ_HISTORY } from '../migrate/pending-migrations.ts';
 import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
 import { movedTables, readPostgresLastIds } from '../snapshot/move-endpoint.ts';
 import { quoteName } from '../snapshot/remove-foreign-schema.ts';
-import { createFolder, openTarget, type SalvagedRow, type SalvagedTable } from './salvage-target.ts';
+import { createFolder, openTarget, requireSameLayout, type SalvagedRow, type SalvagedTable } from './salvage-target.ts';
 
 /** Blocks that are read at a time, while all goes well. */
 const BLOCKS = 64;
@@ -15,7 +16,8 @@ const OLDEST_SERVER = 140_000;
 /**
  * Reads what can be read of a damaged PostgreSQL database, past its indexes, and writes it as
  * `salvageSqlite` does. Nothing of the database is changed.
- * @throws `store.not_usable` where `to` is not empty or the server is too old
+ * @throws `store.not_usable` where `to` is not empty, the server is too old, or the database is of
+ *   another version
  */
 export async function salvagePostgres({
   databaseUrl,
@@ -33,6 +35,11 @@ export async function salvagePostgres({
       throw storeErrors.not_usable({
         message: 'Salvage reads PostgreSQL from version 14 on: read each table with pg_dump.',
       });
+    const history = await sql
+      .unsafe(READ_HISTORY)
+      .values()
+      .catch(() => []);
+    requireSameLayout((history as unknown[][]).map(([number]) => Number(number)));
     createFolder(to);
     const target = openTarget(to, now);
     try {

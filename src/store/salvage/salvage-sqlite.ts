@@ -2,6 +2,7 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { constants, copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
+import { READ_HISTORY } from '../migrate/pending-migrations.ts';
 import { readLastIds } from '../snapshot/move-endpoint.ts';
 import { quoteName } from '../snapshot/remove-foreign-schema.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
@@ -9,6 +10,7 @@ import { hasForeignLog } from '../sqlite/refuse-foreign-log.ts';
 import {
   createFolder,
   openTarget,
+  requireSameLayout,
   type SalvagedRow,
   type SalvagedTable,
   type SalvageTarget,
@@ -24,7 +26,8 @@ const LOGS = ['-wal', '-journal'];
  * Reads what can be read of the database in `dataDir`, and writes it into the folder `to`: each
  * table as TABLE.jsonl, one row a line, and all of them into a new database `taskgate.db`. Neither
  * the database nor its log is changed.
- * @throws `store.not_usable` where there is no database, or `to` is not empty
+ * @throws `store.not_usable` where there is no database, it is of another version, or `to` is not
+ *   empty
  */
 export function salvageSqlite({ dataDir, to, now }: { dataDir: string; to: string; now: number }): SalvagedTable[] {
   if (!existsSync(sqlitePath(dataDir)))
@@ -38,7 +41,13 @@ export function salvageSqlite({ dataDir, to, now }: { dataDir: string; to: strin
       const from = `${sqlitePath(dataDir)}${ending}`;
       if (existsSync(from)) copyFileSync(from, `${sqlitePath(work)}${ending}`, constants.COPYFILE_FICLONE);
     }
-    return copyTables(openDamaged(work), openTarget(to, now));
+    const from = openDamaged(work);
+    try {
+      requireSameLayout(readHistory(from));
+      return copyTables(from, openTarget(to, now));
+    } finally {
+      from.close();
+    }
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
@@ -61,6 +70,18 @@ function openDamaged(work: string): SqliteFile {
   });
 }
 
+/** Empty where the damage is there. */
+function readHistory(file: SqliteFile): number[] {
+  try {
+    return file
+      .query(READ_HISTORY)
+      .values()
+      .map(([number]) => Number(number));
+  } catch {
+    return [];
+  }
+}
+
 function copyTables(from: SqliteFile, target: SalvageTarget): SalvagedTable[] {
   try {
     const tables = from
@@ -78,7 +99,6 @@ function copyTables(from: SqliteFile, target: SalvageTarget): SalvagedTable[] {
     target.finish(readLastIds(from));
     return salvaged;
   } finally {
-    from.close();
     target.close();
   }
 }

@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
 import { fillDatabase } from '../migrate/migrate-sqlite.ts';
+import { LATEST_MIGRATION } from '../migrate/pending-migrations.ts';
 import { keepLastIds, type LastIds } from '../snapshot/move-endpoint.ts';
 import { quoteName } from '../snapshot/remove-foreign-schema.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
@@ -29,6 +30,19 @@ export function createFolder(to: string): void {
   // A new disk has the latter.
   if (readdirSync(to).some((name) => name !== 'lost+found'))
     throw storeErrors.not_usable({ message: `The folder ${to} is not empty: name a new one for what is salvaged.` });
+}
+
+/**
+ * The new database has the layout of this version: what migrations would have moved would get lost.
+ * `history`: the numbers of those that the database has had; empty where they cannot be read.
+ * @throws `store.not_usable` for a database of another version
+ */
+export function requireSameLayout(history: readonly number[]): void {
+  const last = Math.max(...history);
+  if (history.length === 0 || last === LATEST_MIGRATION) return;
+  throw storeErrors.not_usable({
+    message: `The database is at version ${last}, and this program salvages version ${LATEST_MIGRATION}. Run the program that last served it.`,
+  });
 }
 
 export function openTarget(to: string, now: number): SalvageTarget {
