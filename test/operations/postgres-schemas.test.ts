@@ -11,6 +11,8 @@ import { checkBackups } from '../../src/operations/doctor/check-backups.ts';
 import { openStoreBesideGateway } from '../../src/operations/storage/open-store-beside-gateway.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
+import { adoptRestoredSchema } from '../../src/store/snapshot/postgres-snapshot.ts';
+import { anOldDatabase } from '../store/old-database.ts';
 import { addUser } from '../support/add-user.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -119,6 +121,26 @@ test.each(['public', 'app'])(
     await run(target.databaseUrl, "select bt_index_check('users_pkey'::regclass, true)");
   },
 );
+
+test('an older backup keeps all triggers when a restore that was interrupted runs again', async () => {
+  const databaseUrl = await testDatabaseUrl();
+  const setup = { ...deps, databaseUrl, dataDir: '', synchronous: 'FULL' as const };
+  // Triggers came with later migrations.
+  await anOldDatabase(setup, 44, []);
+  const adopt = () => adoptRestoredSchema(databaseUrl, { schema: 'public', migration: 44 });
+  const readTriggers = async () => {
+    const sql = new SQL({ url: databaseUrl, max: 1 });
+    const rows = await sql`select tgname, proname, prosrc, pg_get_triggerdef(pg_trigger.oid) from pg_trigger
+      join pg_proc on pg_proc.oid = tgfoid where not tgisinternal order by tgname`.values();
+    await sql.close();
+    return rows;
+  };
+  expect(await adopt()).toEqual([]);
+  await migrateStore(setup);
+  const triggers = await readTriggers();
+  expect(await adopt()).toEqual([]);
+  expect(await readTriggers()).toEqual(triggers);
+});
 
 test('tables in two schemas: the backup is refused when it is made, and by the doctor', async () => {
   const databaseUrl = await databaseIn('public');

@@ -152,14 +152,17 @@ const OWN = /^(?:create (?:or replace )?function|create trigger|drop function|dr
 
 /**
  * Removes from a database that was just loaded all that acts by itself, and makes this program's
- * own functions and triggers again, as of the migration `until`: those of the backup may do
- * anything. Returns the names of the others. Call it in a transaction.
+ * own functions and triggers again, as of the migration `until` or a later one that it has had:
+ * those of the backup may do anything. Returns the names of the others. Call it in a transaction.
  */
 export async function renewOwnSchema(tx: SQL, until: number): Promise<string[]> {
-  const own = migrations.filter(({ number }) => number <= until).flatMap(({ sql }) => actingIn(sql.postgres));
-  const names = new Set(own.map((statement) => OWN.exec(statement)?.[1]));
   const found = (await tx.unsafe(POSTGRES_ACTING).values()) as unknown[][];
   for (const [, statement] of found) await tx.unsafe(String(statement));
+  // An interrupted run may have migrated it. Nothing acts when its history is read now.
+  const [last] = (await tx.unsafe('select max(number) from schema_migrations').values()) as unknown[][];
+  const had = Math.max(until, Number(last?.[0]));
+  const own = migrations.filter(({ number }) => number <= had).flatMap(({ sql }) => actingIn(sql.postgres));
+  const names = new Set(own.map((statement) => OWN.exec(statement)?.[1]));
   for (const statement of own) await tx.unsafe(statement);
   return found
     .map(([name]) => String(name).slice(0, 100))
