@@ -90,7 +90,7 @@ async function planPage(context: PlanContext, page: Page): Promise<PlannedUser[]
   const factors = await readFactors(context, after, until);
   const named = rows.map((row) => ({ row, email: readMailAddress(readText(row, 'email')) }));
   const taken = await store.imports.existing({
-    usernames: rows.map((row) => readText(row, 'username').toLowerCase()),
+    usernames: [...rows.map((row) => readText(row, 'username').toLowerCase()), ...ids.map(otherName)],
     emails: named.flatMap(({ email }) => email ?? []),
     affCodes: rows.flatMap((row) => readText(row, 'aff_code') || []),
     keyHashes: hashKeys(tokens),
@@ -196,7 +196,7 @@ function planUser(
     return leave('name_taken', 'another account here has its name: rename one of them, then run the import again');
   }
   const username = chooseName({ given, id, seen, taken: taken.usernames });
-  if (username === undefined) return leave('name_taken', `neither its name nor new-api-${id} is free here`);
+  if (username === undefined) return leave('name_taken', `neither its name nor ${otherName(id)} is free here`);
   if (username !== given) {
     const why = isUsername(given)
       ? 'its name differs from another by its case alone'
@@ -259,10 +259,13 @@ function planUser(
 
 type Names = { given: string; id: string; seen: Seen; taken: ReadonlySet<string> };
 
+/** The name of an account whose own is not allowed here. */
+const otherName = (id: string): string => `new-api-${id}`;
+
 function chooseName({ given, id, seen, taken }: Names): string | undefined {
   const isFree = (name: string) => !seen.names.has(name.toLowerCase()) && !taken.has(name.toLowerCase());
   if (isUsername(given) && isFree(given)) return given;
-  const other = `new-api-${id}`;
+  const other = otherName(id);
   return isFree(other) ? other : undefined;
 }
 

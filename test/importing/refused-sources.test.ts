@@ -123,6 +123,17 @@ describeEachStore(
       expect((await user('bob'))?.quota).toBe(1_250_000);
     });
 
+    test('of a second source leaves an account whose other name is taken, and takes the others', async () => {
+      await importFrom(opened().store, sampleFile("update users set username = '王小明' where id = 2"));
+      const remarks = await findRemarks(
+        "update users set username = '李雷', aff_code = 'OTHR' where id = 2",
+        "update users set username = 'somebody', aff_code = 'SOME' where id = 3",
+        'update setups set initialized_at = initialized_at + 1',
+      );
+      expect(remarks).toContain('user 2 left name_taken');
+      expect(await user('somebody')).toBeDefined();
+    });
+
     test('counts in its own unit, and never up', async () => {
       await findRemarks(
         "insert into options values ('QuotaPerUnit', '1000000')",
