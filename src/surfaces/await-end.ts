@@ -1,23 +1,32 @@
 import { deadlineSignal } from '../kernel/index.ts';
 import { hasEnded, type TaskRecord } from '../store/ports/index.ts';
-import { watchTask } from '../tasks/index.ts';
+import { type ClientRequest, watchTask } from '../tasks/index.ts';
 import type { surfaceErrors } from './errors.ts';
 import type { SurfaceDeps } from './types.ts';
 
 type Fault = (typeof surfaceErrors)['image_failed'];
 type Wait = {
   created: TaskRecord;
+  /** The monotonic time at which the wait is over. */
+  untilMs: number;
   /** Aborted when the client has left. */
   left: AbortSignal;
   faults: { failed: Fault; notReady: Fault };
 };
 
 /**
+ * The monotonic time at which a client has waited long enough: for the queue, the submission and
+ * the result together. SDKs that give up before their answer comes order again.
+ */
+export const answerBy = ({ clock, limits }: SurfaceDeps, { answerByMs = Infinity }: ClientRequest): number =>
+  Math.min(clock.monotonicMs() + limits.submitTimeoutMs, answerByMs);
+
+/**
  * The task once it has succeeded, for a client that waits for its result.
  * @throws `failed` with the reason, `notReady` when the wait is over before
  */
-export async function awaitEnd(deps: SurfaceDeps, { created, left, faults }: Wait): Promise<TaskRecord> {
-  const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
+export async function awaitEnd(deps: SurfaceDeps, { created, untilMs, left, faults }: Wait): Promise<TaskRecord> {
+  const deadline = deadlineSignal(deps.clock, Math.max(0, untilMs - deps.clock.monotonicMs()), left);
   let task = created;
   try {
     if (!hasEnded(task)) {

@@ -12,7 +12,7 @@ import {
   submitTask,
   taskErrors,
 } from '../tasks/index.ts';
-import { awaitEnd } from './await-end.ts';
+import { answerBy, awaitEnd } from './await-end.ts';
 import { surfaceErrors } from './errors.ts';
 import { findArtifactPlugin, mayMakeAudio } from './find-artifact-plugin.ts';
 import type { SurfaceDeps } from './types.ts';
@@ -96,6 +96,7 @@ async function makeFile(
   const { request, requestId } = client;
   const model = readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+  const untilMs = answerBy(deps, request);
   const pin = deps.pin();
   const held = [() => pin.release()];
   try {
@@ -105,16 +106,15 @@ async function makeFile(
     const observer = { pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null };
     held.push(deps.node.limiters.observations.acquire(observer));
     const intent = { model, action: '', requestBody: body as Json };
-    const attachedMs = deps.limits.submitTimeoutMs;
-    const created = await submitOnce(deps, { caller, request, attachedMs }, (idempotency) =>
+    const created = await submitOnce(deps, { caller, request, attachedUntilMs: untilMs }, (idempotency) =>
       submitTask(deps, {
         ...{ surface: 'generic', plugin, generation: generation.number },
-        ...{ caller, requestId, request, intent, idempotency, attachedMs },
+        ...{ caller, requestId, request, intent, idempotency, attachedUntilMs: untilMs },
       }),
     );
     const { replayed } = created;
     state.vendorMayHaveJob = !replayed;
-    return { replayed, task: await awaitEnd(deps, { created, left: leaving(request), faults: FAULTS }) };
+    return { replayed, task: await awaitEnd(deps, { created, untilMs, left: leaving(request), faults: FAULTS }) };
   } finally {
     for (const release of held) release();
   }

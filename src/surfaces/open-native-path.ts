@@ -180,8 +180,8 @@ async function submit(
   const unserved = findUnservedModel(plugin.manifest, route, served);
   if (unserved !== undefined) throw surfaceErrors.model_not_served({ message: unserved, param: 'model' });
   await call.admit(model);
-  const attachedMs = deps.limits.submitWaitMs;
-  const { replayed, ...task } = await submitOnce(deps, { caller, request, attachedMs }, async (idempotency) =>
+  const attachedUntilMs = deps.clock.monotonicMs() + deps.limits.submitWaitMs;
+  const { replayed, ...task } = await submitOnce(deps, { caller, request, attachedUntilMs }, async (idempotency) =>
     submitTask(deps, {
       surface: 'native',
       caller,
@@ -191,7 +191,7 @@ async function submit(
       request,
       intent: { model, action, requestBody },
       idempotency,
-      attachedMs,
+      attachedUntilMs,
       retainResult: route.retainResult,
       originTasks: await resolveOriginTasks(deps, { caller, plugin, named: decoded.originTaskIds }),
     }),

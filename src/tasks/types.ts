@@ -23,7 +23,10 @@ export type TaskLimits = {
   pollLeaseMs: number;
   /** TASK_QUERY_LIMIT: most tasks in one claim. */
   claimLimit: number;
-  /** TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: timeout of one submission. */
+  /**
+   * TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: timeout of one submission, and of all that a client waits
+   * for in one request.
+   */
   submitTimeoutMs: number;
   /** TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: interval at which watched tasks are read again. */
   tickMs: number;
@@ -172,6 +175,8 @@ export type ClientRequest = ReceivedRequest & {
   allowFallback?: string | null;
   /** The Idempotency-Key header as sent; null or absent without one. */
   idempotencyKey?: string | null;
+  /** The monotonic time by which a client that says when it gives up must have its answer. */
+  answerByMs?: number | undefined;
   /** Aborted when the client disconnects. It ends waiting, never a submission. */
   signal?: AbortSignal;
   /** Set for a request with an Idempotency-Key. */
@@ -198,10 +203,10 @@ export type Submission = DecodedRequest & {
   /** A background response: its client does not wait for it. */
   background?: boolean;
   /**
-   * The request itself waits for its task to be sent, for this long at most. Without it, the task
-   * is answered as queued at once.
+   * The request itself waits for its task to be sent, at most to this monotonic time. Without it,
+   * the task is answered as queued at once.
    */
-  attachedMs?: number | undefined;
+  attachedUntilMs?: number | undefined;
   /** False: the data of a result that is complete at once is not stored. */
   retainResult?: boolean;
   /** The id of the task that is run again. */

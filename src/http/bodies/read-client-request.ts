@@ -62,6 +62,29 @@ const describeRequest = (
   signal: request.signal,
 });
 
+/** The rest of its time is for the way of the answer, and for files that are fetched for it. */
+const ANSWER_SHARE = 0.9;
+/** What has no answer then, has none in time. */
+const LATEST_SHARE = 0.95;
+const LONGEST_TIMEOUT_MS = 86_400_000;
+/** In seconds. SDKs for JavaScript count from the request's head, those for Python from its end. */
+const TIMEOUT_HEADERS = { sent: 'x-stainless-timeout', read: 'x-stainless-read-timeout' } as const;
+
+/**
+ * When a client that says its timeout must have its answer, on the monotonic clock. SDKs that give
+ * up send their request again. `arrivedMs`: when its head arrived; `readMs`: when it was whole.
+ */
+export function readAnswerTimes(
+  { headers }: Pick<Request, 'headers'>,
+  { arrivedMs, readMs }: { arrivedMs: number; readMs: number },
+): { answerByMs: number; latestMs: number } | undefined {
+  const [sent, read] = [headers.get(TIMEOUT_HEADERS.sent), headers.get(TIMEOUT_HEADERS.read)];
+  const beganMs = sent === null ? readMs : arrivedMs;
+  const timeoutMs = Math.min(Number.parseFloat(sent ?? read ?? '') * 1000, LONGEST_TIMEOUT_MS);
+  if (!(timeoutMs > 0)) return undefined;
+  return { answerByMs: beganMs + timeoutMs * ANSWER_SHARE, latestMs: beganMs + timeoutMs * LATEST_SHARE };
+}
+
 /** The method, the path with its percent escapes as sent, and the query values by name. */
 export function readAddress({ method, url }: Request): Pick<ClientRequest, 'method' | 'path' | 'query'> {
   const { pathname, searchParams } = new URL(url);

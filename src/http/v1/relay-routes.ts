@@ -6,6 +6,7 @@ import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { accessEnded, sendEvents } from '../responses/send-events.ts';
+import { answerInTime } from './answer-in-time.ts';
 import { forwardCreation, type RelayedKind } from './relay-requests.ts';
 import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 import { contentResponse } from './send-content.ts';
@@ -26,18 +27,22 @@ type CreationScope = {
  */
 export function relayRoutes(kit: Kit, deps: V1Deps) {
   const { relay, surfaces, watchAccess } = deps;
+  const { clock } = deps.prices;
 
   /** Answers with what the vendor of a relay channel makes of the request. */
   async function answerRelayed(
     kind: RelayedKind,
     { request, api, origin, requestId, keepOpen, set, log }: CreationScope,
   ) {
+    const arrivedMs = clock.monotonicMs();
     const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
     const access = watchAccess(api, request.signal);
     const client = { ...read, signal: access.signal };
+    const inTime = answerInTime(clock, request, { read: client, arrivedMs });
     let answer: Response | undefined;
     /** Reads the files of the request after the answer. */
-    const later: Promise<void>[] = [];
+    const later: Promise<unknown>[] = [];
+    const goesOn = (work: Promise<unknown>) => void later.push(work);
     try {
       const model = requestedModel(client);
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
@@ -51,16 +56,19 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
       const onEnd = keepOpen();
       const isAsync = prefersAsync(request);
       if (isPlugins && kind === 'speech') {
-        const { content, replayed } = await surfaces.createSpeech(caller, requestId, client);
+        const made = surfaces.createSpeech(caller, requestId, inTime.client);
+        const { content, replayed } = await inTime.answer(made, goesOn);
         return markReplayed(contentResponse(content, 'api'), replayed);
       }
       if (isPlugins && kind === 'transcription') {
-        const { text, isJson, replayed } = await surfaces.createTranscription(caller, requestId, client);
+        const made = surfaces.createTranscription(caller, requestId, inTime.client);
+        const { text, isJson, replayed } = await inTime.answer(made, goesOn);
         const type = isJson ? 'application/json' : 'text/plain; charset=utf-8';
         return markReplayed(new Response(text, { headers: { 'content-type': type } }), replayed);
       }
       if (isPlugins && operation) {
-        const made = await surfaces.createImages(caller, { requestId, request: client, operation, isAsync });
+        const making = surfaces.createImages(caller, { requestId, request: inTime.client, operation, isAsync });
+        const made = await inTime.answer(making, goesOn);
         // Waiting for the images may have taken long.
         if (access.hasEnded()) throw authErrors.access_ended();
         if (made.replayed) set.headers[REPLAYED] = 'true';
@@ -72,7 +80,7 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
         answer = sendEvents(access, made.events, options);
         return answer;
       }
-      const follow = { isPreferred: isAsync, goesOn: (work: Promise<void>) => void later.push(work) };
+      const follow = { isPreferred: isAsync, goesOn };
       answer = await forwardCreation(relay, { kind, request, api, requestId, client, access, onEnd, follow });
       return answer;
     } catch (error) {

@@ -9,6 +9,7 @@ import type { Kit } from '../pipeline/route-kit.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { accessEnded, type ServerEvent, sendEvents } from '../responses/send-events.ts';
+import { answerInTime } from './answer-in-time.ts';
 import { answers, answersDeleted, answersItems, answersOrStreams, pages, resumes } from './answer-schemas.ts';
 import { readCursor } from './list-pages.ts';
 import { findOrRelay, forwardIfRelayed, forwardObjectCall } from './relay-requests.ts';
@@ -32,6 +33,7 @@ const REQUEST = {
  */
 export function responseRoutes(kit: Kit, deps: V1Deps) {
   const { relay, surfaces, watchAccess } = deps;
+  const { clock } = deps.prices;
   return new Elysia({ normalize: false, tags: ['Responses'] }).use(kit).post(
     '/v1/responses',
     async ({ request, api, origin, requestId, log, keepOpen, set }) => {
@@ -40,9 +42,13 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       if (type !== '' && !isJsonType(type)) {
         throw httpErrors.unsupported_media({ message: 'This route requires a JSON body.' });
       }
+      const arrivedMs = clock.monotonicMs();
       const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
       const access = watchAccess(api, request.signal);
       const client = { ...read, signal: access.signal };
+      const inTime = answerInTime(clock, request, { read: client, arrivedMs });
+      /** Reads the files of the request after the answer. */
+      let later: Promise<unknown> | undefined;
       // A streamed answer stops the access watch itself.
       let isStream = false;
       try {
@@ -55,7 +61,10 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
           return relayed;
         }
         assertForPlugin();
-        const answer = await surfaces.createResponse(toCaller(api), requestId, client);
+        const creating = surfaces.createResponse(toCaller(api), requestId, inTime.client);
+        const answer = await inTime.answer(creating, (work) => {
+          later = work;
+        });
         if (answer.replayed) set.headers[REPLAYED] = 'true';
         if (answer.kind === 'object') {
           // Waiting for the answer may have taken long.
@@ -75,7 +84,8 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         throw access.hasEnded() ? authErrors.access_ended() : error;
       } finally {
         if (!isStream) access.stop();
-        await client.release();
+        if (later) void Promise.allSettled([later]).then(client.release);
+        else await client.release();
       }
     },
     {

@@ -26,7 +26,7 @@ export type PriceFacts = {
   reports: Reports;
   /** What a group pays, times the price. */
   groupRatio: (group: string) => number;
-  clock: Pick<Clock, 'unix' | 'monotonicMs'>;
+  clock: Pick<Clock, 'unix' | 'monotonicMs' | 'sleep'>;
 };
 
 /** What every route for API clients needs. */

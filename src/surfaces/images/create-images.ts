@@ -15,7 +15,7 @@ import {
   submitTask,
   taskErrors,
 } from '../../tasks/index.ts';
-import { awaitEnd } from '../await-end.ts';
+import { answerBy, awaitEnd } from '../await-end.ts';
 import { decodeForProtocol } from '../decode-for-protocol.ts';
 import { surfaceErrors } from '../errors.ts';
 import { findArtifactPlugin, mayMakeImages, type WantedPlugin } from '../find-artifact-plugin.ts';
@@ -70,6 +70,7 @@ async function createAndAnswer(
   { caller, requestId, request: sent, operation, isAsync }: ImageCreation & { caller: Caller },
   state: SubmissionState,
 ): Promise<ImagesAnswer> {
+  const untilMs = answerBy(deps, sent);
   const read = readImageRequest(sent, operation);
   const { model, request } = read;
   const pin = deps.pin();
@@ -89,16 +90,18 @@ async function createAndAnswer(
       }),
     );
     const followsItself = isAsync || read.background;
-    const attachedMs = followsItself ? undefined : deps.limits.submitTimeoutMs;
-    const created = await submitOnce(deps, { caller, request, attachedMs }, async (idempotency) => {
+    const attachedUntilMs = followsItself ? undefined : untilMs;
+    const created = await submitOnce(deps, { caller, request, attachedUntilMs }, async (idempotency) => {
       const submission = await decodeImages(deps, { caller, requestId, generation, maker, read, operation });
-      return submitTask(deps, { ...submission, idempotency, attachedMs });
+      return submitTask(deps, { ...submission, idempotency, attachedUntilMs });
     });
     const { replayed } = created;
     if (followsItself) return { kind: 'task', replayed, task: created };
     state.vendorMayHaveJob = !replayed;
-    const wait: Wait = { created, request, operation, format, requestId };
+    const wait: Wait = { created, untilMs, request, operation, format, requestId };
     if (read.stream) {
+      // Its client has an answer from now on, and waits for as long as a stream lasts.
+      wait.untilMs = deps.clock.monotonicMs() + deps.limits.submitTimeoutMs;
       return { kind: 'events', replayed, events: streamImages(deps, wait, releaseOnLeave(request, held.splice(0))) };
     }
     return { kind: 'images', replayed, images: await waitForImages(deps, wait) };
@@ -185,6 +188,7 @@ export function findImageMaker(
 
 type Wait = {
   created: TaskRecord;
+  untilMs: number;
   request: ClientRequest;
   operation: ImageOperation;
   format: ImageFormat;
@@ -193,10 +197,10 @@ type Wait = {
 
 const { image_failed: failed, image_not_ready, task_timeout } = surfaceErrors;
 
-async function waitForImages(deps: SurfaceDeps, { created, request, ...answer }: Wait): Promise<Images> {
+async function waitForImages(deps: SurfaceDeps, { created, untilMs, request, ...answer }: Wait): Promise<Images> {
   const signal = request.signal ?? new AbortController().signal;
   const notReady = created.execution.surface === 'proto_image' ? task_timeout : image_not_ready;
-  const task = await awaitEnd(deps, { created, left: signal, faults: { failed, notReady } });
+  const task = await awaitEnd(deps, { created, untilMs, left: signal, faults: { failed, notReady } });
   return describeImages(deps, { task, request, signal, ...answer });
 }
 

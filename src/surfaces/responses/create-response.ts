@@ -15,6 +15,7 @@ import {
   taskErrors,
   traceEvent,
 } from '../../tasks/index.ts';
+import { answerBy } from '../await-end.ts';
 import { decodeForProtocol, protocolCallContext } from '../decode-for-protocol.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { awaitResponse, streamResponse } from './follow-response.ts';
@@ -64,6 +65,7 @@ async function createAndFollow(
   { caller, requestId, request: client }: Creation,
   state: SubmissionState,
 ): Promise<ResponseAnswer> {
+  const untilMs = answerBy(deps, client);
   const requested = readResponseRequest(client);
   const pin = deps.pin();
   const held = [() => pin.release()];
@@ -78,9 +80,9 @@ async function createAndFollow(
     held.push(observation.end);
     // Without room for its observation it is not submitted.
     observation.see({ status: 'NOT_START', phase: 'sending' });
-    const attachedMs = requested.form.background ? undefined : deps.limits.submitTimeoutMs;
-    const task = await submitOnce(deps, { caller, request: client, attachedMs }, (idempotency) =>
-      submit(deps, { caller, requestId, accepted, idempotency, attachedMs }),
+    const attachedUntilMs = requested.form.background ? undefined : untilMs;
+    const task = await submitOnce(deps, { caller, request: client, attachedUntilMs }, (idempotency) =>
+      submit(deps, { caller, requestId, accepted, idempotency, attachedUntilMs }),
     );
     const { replayed } = task;
     state.vendorMayHaveJob = !replayed;
@@ -92,7 +94,9 @@ async function createAndFollow(
     const logFields = { request_id: requestId, task_id: task.taskId, plugin: task.platform, stream };
     traceEvent(deps.logger, 'observation_start', logFields);
     held.push(() => traceEvent(deps.logger, 'observation_end', logFields));
-    const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, client.signal);
+    // The client of a stream has an answer from now on, and waits for as long as a stream lasts.
+    const waitMs = stream ? deps.limits.submitTimeoutMs : untilMs - deps.clock.monotonicMs();
+    const deadline = deadlineSignal(deps.clock, Math.max(0, waitMs), client.signal);
     // The end of the wait releases everything, even if the client reads no more events.
     if (deadline.signal.aborted) releaseAll();
     else deadline.signal.addEventListener('abort', releaseAll, { once: true });
@@ -143,12 +147,12 @@ type AcceptedSubmission = {
   requestId: string;
   accepted: Accepted;
   idempotency: Idempotency | undefined;
-  attachedMs: number | undefined;
+  attachedUntilMs: number | undefined;
 };
 
 async function submit(
   deps: SurfaceDeps,
-  { caller, requestId, accepted, idempotency, attachedMs }: AcceptedSubmission,
+  { caller, requestId, accepted, idempotency, attachedUntilMs }: AcceptedSubmission,
 ): Promise<TaskRecord> {
   const { owners, generation, form, request, call } = accepted;
   const check = refuseDroppedParts(request);
@@ -157,7 +161,7 @@ async function submit(
     ...decoded,
     requestId,
     idempotency,
-    attachedMs,
+    attachedUntilMs,
     background: form.background,
     shown: { execution: responseFields(request) },
   });

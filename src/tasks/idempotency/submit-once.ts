@@ -22,7 +22,11 @@ export type SubmittedTask = TaskRecord & { replayed: boolean };
  */
 export const submitOnce = (
   deps: TaskDeps,
-  { caller, request, attachedMs }: { caller: Caller; request: ClientRequest; attachedMs?: number | undefined },
+  {
+    caller,
+    request,
+    attachedUntilMs,
+  }: { caller: Caller; request: ClientRequest; attachedUntilMs?: number | undefined },
   submit: (idempotency: Idempotency | undefined) => Promise<TaskRecord>,
 ): Promise<SubmittedTask> =>
   runIdempotently<SubmittedTask>(
@@ -31,37 +35,36 @@ export const submitOnce = (
     {
       first: async (idempotency) => ({ ...(await submit(idempotency)), replayed: false }),
       repeat: async (taskId) => ({
-        ...(await awaitOutcome(deps, { caller, request, taskId, attachedMs })),
+        ...(await awaitOutcome(deps, { caller, request, taskId, attachedUntilMs })),
         replayed: true,
       }),
     },
   );
 
-type Repeat = { caller: Caller; request: ClientRequest; taskId: string; attachedMs: number | undefined };
+type Repeat = { caller: Caller; request: ClientRequest; taskId: string; attachedUntilMs: number | undefined };
 
 /**
  * Waits until the first request is submitted, at most as long as a submission may take. A task that
  * waits is answered at once, unless the request waits for it.
  */
-async function awaitOutcome(deps: TaskDeps, { caller, request, taskId, attachedMs }: Repeat): Promise<TaskRecord> {
+async function awaitOutcome(deps: TaskDeps, { caller, request, taskId, attachedUntilMs }: Repeat): Promise<TaskRecord> {
   const release = deps.node.limiters.repeats.acquire(caller.user.id);
-  const deadline = deadlineSignal(
-    deps.clock,
-    Math.min(deps.limits.submitTimeoutMs, attachedMs ?? deps.limits.submitTimeoutMs),
-    request.signal,
-  );
+  const { clock, limits } = deps;
+  const longestMs = Math.min(limits.submitTimeoutMs, (attachedUntilMs ?? Infinity) - clock.monotonicMs());
+  const deadline = deadlineSignal(clock, Math.max(0, longestMs), request.signal);
   let waits = false;
   try {
     for await (const task of watchTask(deps.node, taskId, deadline)) {
       // What its client has deleted, or got in an answer that is not retained, is gone.
       if (task.hiddenAt > 0) throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
-      if (isWaiting(task) && attachedMs === undefined) return task;
+      if (isWaiting(task) && attachedUntilMs === undefined) return task;
       waits = isWaiting(task);
       if (task.status === 'NOT_START') continue;
       if (task.execution.failure) throw fromStoredFailure(task.execution.failure, task);
       // Its answer was erased since, so there is nothing to answer a waiting client with.
       const isErased = task.status === 'SUCCESS' && task.properties.expired;
-      if (isErased && attachedMs !== undefined) throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
+      if (isErased && attachedUntilMs !== undefined)
+        throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
       return task;
     }
   } finally {

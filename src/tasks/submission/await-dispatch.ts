@@ -13,19 +13,22 @@ const LOOK_AGAIN_MS = 500;
 /**
  * Holds a request until its task is sent, as long as its surface waits at most. When the client
  * leaves or the time is over, a task that still waits ends and is refunded; one with an
- * Idempotency-Key goes on.
+ * Idempotency-Key goes on. One that is being sent when the time is over is returned as it is,
+ * unless a plugin's own route must answer with what its vendor said.
  * @throws what ended the task, tasks.wait_over, tasks.concurrency_limit, tasks.client_left
  */
 export async function awaitDispatch(deps: TaskDeps, submission: Submission, task: TaskRecord): Promise<TaskRecord> {
-  const { request, attachedMs = 0, idempotency } = submission;
-  const sent = await watchUntilSent(deps, task, { ms: attachedMs, left: request.signal });
+  const { request, attachedUntilMs = 0, idempotency, surface } = submission;
+  const { clock, limits, store } = deps;
+  const ms = Math.max(0, attachedUntilMs - clock.monotonicMs());
+  const sent = await watchUntilSent(deps, task, { ms, left: request.signal });
   if (sent) return sent;
   if (idempotency) throw stillWaitsError();
-  const current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
+  const current = (await store.tasks.byTaskId(task.taskId)) ?? task;
   const error = request.signal?.aborted ? taskErrors.client_left() : await describeWait(deps, task);
   if (isWaiting(current) && (await endWaiting(deps, current, { error }))) throw error;
-  // The task is being sent just now, and may come back.
-  const { clock, limits, store } = deps;
+  // The task is being sent just now. If it comes back, it ends with its time in the queue.
+  if (surface !== 'native' && !request.signal?.aborted) return current;
   const untilMs = clock.monotonicMs() + limits.submitTimeoutMs;
   for (let lookMs = clock.monotonicMs(); lookMs < untilMs; lookMs = clock.monotonicMs()) {
     const late = await watchUntilSent(deps, task, { ms: LOOK_AGAIN_MS, left: undefined });

@@ -113,21 +113,23 @@ async function putInQueue(
 
 const NOT_STORED = taskErrors.queue_full().code;
 
+const leftMs = ({ clock }: TaskDeps, untilMs: number): number => Math.max(0, Math.round(untilMs - clock.monotonicMs()));
+
 /** Describes the queue's entry of a submission that waits. */
 export function describeEntry(
   deps: TaskDeps,
   submission: Submission,
   { taskId, slots, stored }: { taskId: string; slots: number; stored: Pick<NewWaiting, 'request' | 'bytes' | 'node'> },
 ): NewWaiting {
-  const { caller, attachedMs, idempotency } = submission;
+  const { caller, attachedUntilMs, idempotency } = submission;
   const rules = deps.limits.waiting(caller.group);
   // With an Idempotency-Key it goes on without its client, who finds it again by the key.
-  const isAttached = attachedMs !== undefined && idempotency === undefined;
+  const isAttached = attachedUntilMs !== undefined && idempotency === undefined;
   return {
     ...{ taskId, ...stored, userId: caller.user.id, apiKeyId: caller.key?.id ?? null },
     ...{ class: toWaitingClass(submission), priority: rules.priority, cost: TURN_COST * slots, parked: '' },
     fallsBack: submission.surface !== 'native' && !submission.originTasks && allowsFallback(submission),
     attached: isAttached ? deps.node.id : '',
-    forMs: isAttached ? Math.min(attachedMs, rules.maxWaitMs) : rules.maxWaitMs,
+    forMs: isAttached ? Math.min(leftMs(deps, attachedUntilMs), rules.maxWaitMs) : rules.maxWaitMs,
   };
 }

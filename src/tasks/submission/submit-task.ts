@@ -34,7 +34,7 @@ export const submitTask = (deps: TaskDeps, submission: Submission): Promise<Task
   traceSubmission(deps, submission, () =>
     forbidUnsafeRetry(async (state) => {
       const task = await trySubmission(deps, submission, state);
-      return isWaiting(task) && submission.attachedMs !== undefined ? awaitDispatch(deps, submission, task) : task;
+      return isWaiting(task) && submission.attachedUntilMs !== undefined ? awaitDispatch(deps, submission, task) : task;
     }),
   );
 

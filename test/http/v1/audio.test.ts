@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
 import { ask } from '../../support/gateway.ts';
+import { until } from '../../support/until.ts';
 import { type ArtifactGateway, FILE, startArtifactGateway, withoutVideo } from './artifact-harness.ts';
 
 let world: ArtifactGateway;
@@ -31,6 +32,17 @@ describe('speech', () => {
     const spoken = await client.audio.speech.create(order);
     expect(new Uint8Array(await spoken.arrayBuffer())).toEqual(FILE);
     expect(world.vendor.submitted()).toMatchObject({ input: 'hello', text: 'hello', prompt: 'hello', voice: 'v' });
+  });
+
+  test('an official client that gives up while its order is being sent is answered before, and orders once', async () => {
+    const before = world.vendor.orders();
+    const order = { model: 'voice-1', input: 'hello', voice: 'v', ...{ list: SOUND, hold: true } };
+    const failed = await client.audio.speech.create(order, { timeout: 2000, maxRetries: 2 }).catch((error) => error);
+    expect(failed).toMatchObject({ status: 504, code: 'task_timeout' });
+    expect(world.vendor.held()).toBe(1);
+    world.vendor.answerHeld();
+    await until('the vendor has taken the order', () => world.vendor.orders() > before);
+    expect(world.vendor.orders()).toBe(before + 1);
   });
 
   test.each<[string, object, [number, string]]>([

@@ -51,6 +51,20 @@ test('the official client gets the bytes in Base64', async () => {
   expect(bytes.map((image) => image.equals(FILE))).toEqual([true, true]);
 });
 
+test('an official client that gives up while its order is being sent is answered before, and orders once', async () => {
+  const [tasks, orders] = [await readTasks(), world.vendor.orders()];
+  const order = { model: 'pixel-1', prompt: 'x', ...{ list: TWO, hold: true } };
+  const failed = await client.images.generate(order, { timeout: 2000 }).catch((error: unknown) => error);
+  expect(failed).toMatchObject({ status: 504, code: 'task_timeout' });
+  expect(world.vendor.held()).toBe(1);
+  world.vendor.answerHeld();
+  await until('the order was taken', async () => {
+    const { json } = await world.get('/v1/tasks?limit=1&order=desc', { token: world.key });
+    return (json.data as { status: string }[])[0]?.status === 'SUCCESS';
+  });
+  expect([await readTasks(), world.vendor.orders()]).toEqual([tasks + 1, orders + 1]);
+});
+
 test('a repeat with its Idempotency-Key answers with the same images', async () => {
   const before = await readTasks();
   const ordered = () =>
