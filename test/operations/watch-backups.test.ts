@@ -175,6 +175,17 @@ test('a daily backup that fails is sent to administrators, with its reason', asy
   ]);
 });
 
+test('a failure is forgotten when another process has made a backup since', async () => {
+  const runs = [done(at(10, 3))];
+  const overdue: number[] = [];
+  const backups = openBackups({ now: at(10, 12), runs, overdue, program: ['false'] });
+  backups.begin();
+  const codes = async () => (await backups.attention()).map(({ code }) => code);
+  await until('it has failed', async () => (await codes()).includes('backup_failed'));
+  runs.unshift({ ...done(at(10, 12)), id: 'by hand' });
+  expect(await codes()).toEqual([]);
+});
+
 test('it is sent once for each day, however often it fails and wherever the clock goes', async () => {
   const reasons: string[] = [];
   const notes = new Map<string, string>();

@@ -94,7 +94,7 @@ export function createBackups(deps: Deps): Backups {
   const children = new Set<Bun.Subprocess>();
   let looking: Promise<void> | undefined;
   /** Why the last one failed here: before it could record a run, no row says so. */
-  let failure: string | undefined;
+  let failure: { reason: string; at: number } | undefined;
 
   async function make(words: readonly string[]): Promise<void> {
     const command = [...program, 'backup', 'create', '--json', '--data-dir', config.dataDir, ...words];
@@ -114,7 +114,7 @@ export function createBackups(deps: Deps): Backups {
         return;
       }
       const reason = String(answer.error ?? `its process ended with ${code}`).slice(0, 500);
-      failure = reason;
+      failure = { reason, at: clock.unix() };
       logger.error({ reason }, 'a backup failed');
       if (!words.includes('--schedule')) return;
       // It is tried again each hour, or each minute where it failed before it began.
@@ -153,6 +153,13 @@ export function createBackups(deps: Deps): Backups {
     return (await pastRuns()).find(({ status }) => status === 'done');
   }
 
+  /** Another process may have made one since: a node, or `taskgate backup create`. */
+  async function standingFailure(): Promise<string | undefined> {
+    if (failure === undefined) return undefined;
+    const done = await lastDone();
+    return done !== undefined && done.endedAt > failure.at ? undefined : failure.reason;
+  }
+
   /** The hours since the latest backup where one is overdue, or since they are made each day. */
   async function overdueHours(latest: BackupRun | undefined): Promise<{ hours: number; isFirst: boolean } | undefined> {
     const done = await lastDone();
@@ -171,7 +178,7 @@ export function createBackups(deps: Deps): Backups {
     if (!isOn) return;
     const [latest] = await pastRuns();
     // They already know of one that failed.
-    if (latest?.status === 'failed' || failure !== undefined) return;
+    if (latest?.status === 'failed' || (await standingFailure()) !== undefined) return;
     const overdue = await overdueHours(latest);
     if (!overdue) return;
     const due = latestDueBackup(clock.unix(), options.number('backup.hour'));
@@ -207,7 +214,8 @@ export function createBackups(deps: Deps): Backups {
     async attention() {
       const items: Awaited<ReturnType<Backups['attention']>> = [];
       const [latest] = await pastRuns();
-      const fault = latest?.status === 'failed' ? readFault(latest) : failure && quoted(failure);
+      const reason = await standingFailure();
+      const fault = latest?.status === 'failed' ? readFault(latest) : reason && quoted(reason);
       if (fault) items.push({ code: 'backup_failed', ...sentence('backup.latest_failed', { fault }) });
       const isDaily = options.flag('backup.daily');
       if (place === null && isDaily) {
