@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { lockDataDir } from '../../src/store/index.ts';
 import { startGateway } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
@@ -233,6 +234,20 @@ describe('move-database', () => {
     expect(postgres.code).toBe(0);
     expect(postgres.out).toContain('and SESSION_SECRET_PREVIOUS and CRYPTO_SECRET_PREVIOUS to the former ones there');
   });
+});
+
+test('secrets rotate --generate is refused while a gateway starts, which has no heartbeat yet', async () => {
+  const dataDir = temporaryFolder();
+  await createRoot(dataDir);
+  const path = join(dataDir, 'secrets.json');
+  const before = readFileSync(path, 'utf8');
+  const rotate = () => runCommand(['secrets', 'rotate', '--generate', '--data-dir', dataDir]);
+  const release = lockDataDir(dataDir);
+  const refused = await rotate();
+  release();
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('Another gateway is running')]);
+  expect(readFileSync(path, 'utf8')).toBe(before);
+  expect((await rotate()).code).toBe(0);
 });
 
 describe('doctor', () => {

@@ -8,6 +8,7 @@ import {
 } from '../../../operations/secrets/load-secrets.ts';
 import { type ResealCount, resealSecrets } from '../../../operations/secrets/reseal-secrets.ts';
 import { openStoreBesideGateway } from '../../../operations/storage/open-store-beside-gateway.ts';
+import { lockDataDir } from '../../../store/index.ts';
 import { NODE_ALIVE_SECONDS, type Store } from '../../../store/ports/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
@@ -22,6 +23,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   await requireDatabase(config);
   const store = await openStoreBesideGateway(config);
+  let release = () => {};
   try {
     if (!hasSecrets(config, config.dataDir)) {
       await refuseLostSecrets(config, { store, dataDir: config.dataDir });
@@ -30,6 +32,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     const generate = input.values.generate === true;
     if (generate) {
       await requireStopped(store);
+      // A gateway that is starting has no heartbeat yet, and may have read the former secrets.
+      if (store.dialect === 'sqlite') release = lockDataDir(config.dataDir);
       generateSecrets(config, config.dataDir);
     }
     const secrets = loadSecrets(config, config.dataDir);
@@ -43,6 +47,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     answer(input, { ok: lost.length === 0, generated: generate, columns: counts }, describe(counts, generate));
     return lost.length === 0 ? EXIT.ok : EXIT.failed;
   } finally {
+    release();
     await store.close();
   }
 }
