@@ -5,6 +5,7 @@ import {
   adoptRestoredSchema,
   beginPostgresRestore,
   endPostgresRestore,
+  withPostgresSnapshot,
 } from '../../store/snapshot/postgres-snapshot.ts';
 import { requireConsistent, sameCounts } from './check-copy.ts';
 import { schemaOfDump } from './dump-postgres.ts';
@@ -58,11 +59,13 @@ export async function restorePostgres(
     restoring: true,
   });
   try {
-    const counts = await store.backups.measure();
-    if (!sameCounts(counts, manifest.counts)) {
-      throw new OperatorError(`the backup ${id} does not hold what its manifest says`);
-    }
-    await requireConsistent(store);
+    // Each statement reads whole tables: those of a serving gateway end after 30 seconds.
+    await withPostgresSnapshot({ databaseUrl, clock }, async ({ reading }) => {
+      if (!sameCounts(await reading.backups.measure(), manifest.counts)) {
+        throw new OperatorError(`the backup ${id} does not hold what its manifest says`);
+      }
+      await requireConsistent(reading);
+    });
     const invalidated = await invalidateState(store);
     return { invalidated, end: () => endPostgresRestore(databaseUrl), foreign, resumed };
   } finally {
