@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { COMMANDS } from '../../src/app/cli/commands.ts';
 import { databaseVersion } from '../../src/store/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
+import { installedCopy } from '../support/release-folder.ts';
 import { runCommand, SECRETS } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -80,6 +81,18 @@ test('a service cannot be of the user and of the system', async () => {
     const { code, err } = await runCommand(['service', command, '--user', '--system']);
     expect([code, err]).toEqual([2, expect.stringContaining('--system and --user cannot be used together')]);
   }
+});
+
+test.skipIf(process.platform !== 'linux')('the service of the system takes no other data directory', async () => {
+  // No service of the system runs a program in a home.
+  const program = [installedCopy()];
+  const install = (dataDir: string) =>
+    runCommand(['service', 'install', '--system', '--print', '--data-dir', dataDir], { program });
+  const { code, out, err } = await install('/srv/taskgate');
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toContain('has its data in /var/lib/taskgate');
+  const same = await install('/var/lib/taskgate/');
+  expect([same.code, same.out]).toEqual([0, expect.stringContaining('Environment=DATA_DIR=/var/lib/taskgate')]);
 });
 
 test.skipIf(process.platform !== 'linux')('a service that the system does not take leaves what was there', async () => {

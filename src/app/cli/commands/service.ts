@@ -77,6 +77,12 @@ function readPlan(input: CommandInput): { plan: ServicePlan; scope: ServiceScope
   const uid = process.getuid?.() ?? -1;
   const scope = input.values.system === true || (uid === 0 && input.values.user !== true) ? 'system' : 'user';
   const isSystemd = process.platform === 'linux' && scope === 'system';
+  const folder = option(input, 'data-dir');
+  if (isSystemd && folder !== undefined && resolve(folder) !== SYSTEM_DATA_DIR) {
+    throw new OperatorError(
+      `--data-dir: the service of the system has its data in ${SYSTEM_DATA_DIR}. For another folder set DATA_DIR in /etc/taskgate/taskgate.env, and ReadWritePaths= by "systemctl edit taskgate"`,
+    );
+  }
   const args = ['host', 'port'].flatMap((name) => {
     const value = option(input, name);
     return value === undefined ? [] : [`--${name}`, value];
