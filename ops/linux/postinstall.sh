@@ -7,9 +7,11 @@ if ! getent passwd taskgate >/dev/null; then
   [ -e "$shell" ] || shell=/sbin/nologin
   useradd --system --user-group --home-dir /var/lib/taskgate --no-create-home --shell "$shell" taskgate
 fi
-# The file may hold secrets: the service reads it, others do not.
-chgrp taskgate /etc/taskgate/taskgate.env
-chmod 640 /etc/taskgate/taskgate.env
+# The file may hold secrets: the service reads it, others do not. An administrator may have removed it.
+if [ -e /etc/taskgate/taskgate.env ]; then
+  chgrp taskgate /etc/taskgate/taskgate.env
+  chmod 640 /etc/taskgate/taskgate.env
+fi
 if [ ! -e /var/lib/taskgate ]; then
   install -d -m 700 -o taskgate -g taskgate /var/lib/taskgate
 fi

@@ -8,15 +8,20 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const script = readFileSync(new URL('../../ops/linux/postinstall.sh', import.meta.url), 'utf8');
 
+type Machine = { isRunning: boolean; hasSettings?: boolean };
+
 /** The calls of `systemctl` that it makes. */
-function install(argv: readonly string[], { isRunning }: { isRunning: boolean }): string[] {
+function install(argv: readonly string[], { isRunning, hasSettings = true }: Machine): string[] {
   const folder = temporaryFolder();
   const write = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
     chmodSync(join(folder, name), 0o755);
     return join(folder, name);
   };
-  for (const name of ['getent', 'chgrp', 'chmod', 'install', 'useradd']) write(name, '#!/bin/sh\n');
+  for (const name of ['getent', 'install', 'useradd']) write(name, '#!/bin/sh\n');
+  for (const name of ['chgrp', 'chmod']) write(name, '#!/bin/sh\n[ -e "$2" ]\n');
+  mkdirSync(join(folder, 'etc'));
+  if (hasSettings) write('etc/taskgate.env', '');
   const calls = write('calls', '');
   // In an image there is no systemd to ask, and the command may fail.
   write('systemctl', `#!/bin/sh\necho "$*" >>${calls}\n${isRunning ? '' : 'exit 1\n'}`);
@@ -42,4 +47,8 @@ test.each([
 ] as const)('%s', (_name, argv, isRunning, expected) => {
   const calls = install(argv, { isRunning }).map((call) => call.replace(' taskgate.service', ''));
   expect(calls).toEqual([...expected]);
+});
+
+test('an upgrade ends well where an administrator has removed the settings', () => {
+  expect(install(['configure', '1.0.0'], { isRunning: true, hasSettings: false })).toHaveLength(2);
 });
