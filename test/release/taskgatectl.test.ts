@@ -10,14 +10,14 @@ const script = readFileSync(new URL('../../ops/linux/taskgatectl', import.meta.u
  * `user`: who runs it. `starting`: how many seconds the start of the service still takes; none
  * without systemd. Returns the variables that the program gets, and what it says otherwise.
  */
-function run(user: string, settings: string, { credentials = false, starting = -1, sealed = '' } = {}) {
+function run(user: string, settings: string | undefined, { credentials = false, starting = -1, sealed = '' } = {}) {
   const folder = temporaryFolder();
   const write = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
     chmodSync(join(folder, name), 0o755);
     return join(folder, name);
   };
-  const file = write('taskgate.env', settings);
+  const file = settings === undefined ? join(folder, 'none') : write('taskgate.env', settings);
   const program = write('taskgate', '#!/bin/sh\nprintf "%s\\n" "$@"\nenv -0\n');
   write('id', `#!/bin/sh\necho ${user}\n`);
   write('setpriv', '#!/bin/sh\nshift 3\nexec "$@"\n');
@@ -110,4 +110,12 @@ test('credentials that exist only while the service runs are not taken for absen
   const stopped = run('root', 'PORT=3001\n', sealed);
   expect([stopped.code, stopped.err]).toEqual([1, expect.stringContaining('exist only while it runs: start it')]);
   expect(run('root', 'PORT=3001\n', { ...sealed, credentials: true }).code).toBe(0);
+});
+
+test('the data directory is that of the unit, unless the settings name another', () => {
+  for (const settings of ['PORT=3001\n', undefined]) {
+    const { code, variables } = run('root', settings);
+    expect([code, variables.get('DATA_DIR')]).toEqual([0, '/var/lib/taskgate']);
+  }
+  expect(run('root', 'DATA_DIR=/srv/taskgate\n').variables.get('DATA_DIR')).toBe('/srv/taskgate');
 });
