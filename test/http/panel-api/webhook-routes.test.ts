@@ -113,6 +113,11 @@ describe('a key', () => {
     expect((await put(receiver.url)).json.data).toMatchObject({ webhook_url: receiver.url });
     const [row] = (await panel.audit('api_key.update')) as { detail: { after: { webhook_url: string } } }[];
     expect(row?.detail.after.webhook_url).toEndWith('/hook?…');
+    const others = (await panel.audit('api_key.update')).length;
+    expect((await put(`${receiver.url}&tenant=other`)).status).toBe(200);
+    expect(await panel.audit('api_key.update')).toHaveLength(others + 1);
+    expect((await put(`${receiver.url}&tenant=other`)).status).toBe(200);
+    expect(await panel.audit('api_key.update')).toHaveLength(others + 1);
     expect((await put(null)).json.data.webhook_url).toBeNull();
   });
 

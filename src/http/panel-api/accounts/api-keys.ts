@@ -198,20 +198,25 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
 }
 
 /** The fields for the audit log. The query of a receiver's address may contain secrets. */
-const auditFields = <T extends { webhook_url?: string | null }>(body: T): T =>
+const auditFields = <T extends { webhook_url?: unknown }>(body: T): T =>
   typeof body.webhook_url === 'string' ? { ...body, webhook_url: shownUrl(body.webhook_url) } : body;
 
-/** What of the asked fields is another now. */
+/**
+ * What of the asked fields is another now. Compares the stored values: two addresses that differ
+ * in the query look alike in the log.
+ */
 function compareKeys(before: ApiKeyView, after: ApiKeyView, asked: readonly string[]) {
   const [was, is] = [editableFields(before), editableFields(after)];
   const changed = asked.filter((field) => !isDeepStrictEqual(was[field], is[field]));
   const pick = (from: JsonObject): JsonObject =>
-    Object.fromEntries(changed.map((field) => [field, from[field] ?? null]));
+    auditFields(Object.fromEntries(changed.map((field) => [field, from[field] ?? null])));
   return { before: pick(was), after: pick(is) };
 }
 
-const editableFields = ({ budget, ...key }: ApiKeyView): JsonObject =>
-  auditFields({ ...key, budget: budget && { amount: budget.amount, period: budget.period } });
+const editableFields = ({ budget, ...key }: ApiKeyView): JsonObject => ({
+  ...key,
+  budget: budget && { amount: budget.amount, period: budget.period },
+});
 
 /** The most rows in one response: the newest ones. */
 const MAX_ROWS = 1000;
