@@ -368,6 +368,27 @@ for (const dialect of RULE_DATABASES) {
         expect((await row(bundle.session.sid)).revokedReason).toBe('test');
       });
 
+      test('the own security change comes between reading and rotating: the new token works', async () => {
+        const { refreshToken } = await signIn(auth, user);
+        let changes = 0;
+        const sessions = overriding(store.sessions, {
+          async rotate(change) {
+            changes += 1;
+            if (changes === 1) {
+              await store.users.moveAuthVersion(user.id, user.authVersion);
+              const expected = { expectedVersion: 1, expectedUserAuthVersion: user.authVersion };
+              const moved = { sid: change.sid, userAuthVersion: user.authVersion + 1, now: clock.unix() };
+              expect(await store.sessions.advance({ ...expected, ...moved })).toBe(true);
+            }
+            return store.sessions.rotate(change);
+          },
+        });
+        const racing = openAuth(overriding(store, { sessions }), { clock });
+        const { bundle } = await refreshWith(racing, refreshToken);
+        expect(changes).toBe(2);
+        expect(await isSignedIn(`Bearer ${bundle.access_token}`)).toBe(true);
+      });
+
       test('rotating SESSION_SECRET keeps sessions alive only while the former one is set', async () => {
         const { refreshToken } = await signIn(auth, user);
         const [old] = testConfig().sessionSecrets;

@@ -161,7 +161,7 @@ describeEachStore(
       // Clocks of two nodes may differ by a minute.
       expect(await seen(now + SECONDS - 60)).toEqual([1, 1, 1, 1]);
       const rotation = { sid: session.sid, expectedHash: session.refreshHash, newHash: 'n', previousValidUntil: 0 };
-      const origin = { ip: '', addressKey: '', userAgent: '' };
+      const origin = { expectedVersion: 1, expectedUserAuthVersion: 1, ip: '', addressKey: '', userAgent: '' };
       expect(await store.sessions.rotate({ ...rotation, ...origin, now })).toBe(false);
 
       const flow = { tokenHash: randomAlnum(64), purpose: '2fa_login', provider: '', intent: '', userId } as const;

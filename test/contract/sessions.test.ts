@@ -7,6 +7,8 @@ import { deleteUser } from './open-raw.ts';
 const rotation = (session: SessionRecord, newHash: string) => ({
   sid: session.sid,
   expectedHash: session.refreshHash,
+  expectedVersion: session.version,
+  expectedUserAuthVersion: session.userAuthVersion,
   newHash,
   previousValidUntil: 2030,
   ip: '198.51.100.7',
@@ -94,6 +96,8 @@ describeEachStore('sessions', (opened) => {
     ['revoked', { status: 'revoked' }, {}],
     ['expired', { expiresAt: 2000 }, {}],
     ['already rotated', {}, { expectedHash: 'former' }],
+    ['newer', { version: 2 }, { expectedVersion: 1 }],
+    ['since carried over', { userAuthVersion: 2 }, { expectedUserAuthVersion: 1 }],
   ] as const)('a %s session does not rotate', async (_, change, expected) => {
     const { store } = opened();
     const session = await addSession(store, change);

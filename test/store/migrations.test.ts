@@ -106,6 +106,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     const rotation = {
       sid: 's1',
       expectedHash: refreshHash,
+      expectedVersion: 1,
+      expectedUserAuthVersion: 1,
       newHash: 'n',
       previousValidUntil: 8,
       ip: '',

@@ -92,6 +92,8 @@ test('one refresh token on two nodes: one rotation; the last money on two nodes:
       nodes[i % 2]?.sessions.rotate({
         sid: session.sid,
         expectedHash: session.refreshHash,
+        expectedVersion: session.version,
+        expectedUserAuthVersion: session.userAuthVersion,
         newHash: `n${i}`,
         previousValidUntil: 2030,
         ip: '',

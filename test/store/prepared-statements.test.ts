@@ -70,7 +70,8 @@ const requests: Work[] = [
     'the rotation of a refresh token',
     ({ sessions }, { sid }) =>
       sessions.rotate({
-        ...{ sid, expectedHash: 'a', newHash: 'b', previousValidUntil: at, now: at },
+        ...{ sid, expectedHash: 'a', expectedVersion: 1, expectedUserAuthVersion: 1 },
+        ...{ newHash: 'b', previousValidUntil: at, now: at },
         ...{ ip: '', addressKey: '', userAgent: '' },
       }),
   ],

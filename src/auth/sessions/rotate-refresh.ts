@@ -105,7 +105,7 @@ async function tryRotation(ctx: Deps, token: RefreshToken, origin: RequestOrigin
   };
 }
 
-/** The next token and the session as stored now; `undefined` when another rotation was first. */
+/** The next token and the session as stored now; `undefined` when another change was first. */
 async function rotate(
   { store, clock, tokens }: { store: Store; clock: Clock; tokens: SessionTokens },
   session: SessionRecord,
@@ -117,6 +117,9 @@ async function rotate(
   const rotated = await store.sessions.rotate({
     sid: session.sid,
     expectedHash: session.refreshHash,
+    // The access token is signed with these: after a change in between it would be refused.
+    expectedVersion: session.version,
+    expectedUserAuthVersion: session.userAuthVersion,
     newHash: next.hash,
     previousValidUntil: now + REPLAY_WINDOW_SECONDS,
     ...clipped,

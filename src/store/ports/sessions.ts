@@ -36,12 +36,15 @@ export interface SessionStore {
   /** Sessions of a user created after `since` and not after `until`, in any state. */
   countIssued(userId: number, since: number, until?: number): Promise<number>;
   /**
-   * Swaps the refresh token in one statement that matches sid, active, unexpired and the current
-   * hash. False when another rotation won or the session has ended.
+   * Swaps the refresh token in one statement that matches sid, active, unexpired, the current hash
+   * and both versions. False when another rotation or security change came first, or the session
+   * has ended.
    */
   rotate(change: {
     sid: string;
     expectedHash: string;
+    expectedVersion: number;
+    expectedUserAuthVersion: number;
     newHash: string;
     previousValidUntil: number;
     ip: string;

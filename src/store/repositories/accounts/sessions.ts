@@ -128,7 +128,14 @@ export function createSessionStore({
         addressKey: columnPlaceholder('addressKey', sessions.addressKey),
         userAgent: columnPlaceholder('userAgent', sessions.userAgent),
       })
-      .where(and(eq(sessions.sid, at('sid')), isActive, isAhead, eq(sessions.refreshHash, at('expectedHash'))))
+      .where(
+        and(
+          ...[eq(sessions.sid, at('sid')), isActive, isAhead],
+          eq(sessions.refreshHash, at('expectedHash')),
+          eq(sessions.version, at('expectedVersion')),
+          eq(sessions.userAuthVersion, at('expectedUserAuthVersion')),
+        ),
+      )
       .returning({ sid: sessions.sid })
       .prepare(),
   );
