@@ -197,6 +197,25 @@ describeEachStore('tasks that wait', (opened) => {
     expect((await send(store, of, 9)).map(({ task }) => task.taskId)).toContain(other);
   });
 
+  test('a task that was parked moves up as the others do once it is released, and not before', async () => {
+    const { store } = opened();
+    const of = newClass();
+    const [inserted = '', later = ''] = await fillQueue(store, of, [{ parked: 'user' }, {}]);
+    const parks = [{ taskId: later, class: of.class, priority: 0, parked: 'key' as const }];
+    await store.waiting.count([], { isSent: false, parks });
+    const passed = HOUR / 4 + 1000;
+    const earlier = `since = since - ${passed}, deadline = deadline - ${passed}`;
+    await runRaw(opened(), `update waiting set ${earlier} where class = '${of.class}'`);
+    expect(await store.waiting.age(9)).toEqual([]);
+    expect(await countRows(store, of)).toMatchObject({ waiting: 2, parked: 2 });
+    expect(await store.waiting.release([inserted, later])).toBe(2);
+    expect(await store.waiting.age(9)).toEqual([]);
+    expect(await countRows(store, of, 1)).toMatchObject({ waiting: 2, parked: 0 });
+    // Only one quarter has passed.
+    expect(await store.waiting.age(9)).toEqual([]);
+    expect(await countRows(store, of, 2)).toBeUndefined();
+  });
+
   test('tasks whose files only one node can read are left to it', async () => {
     const { store } = opened();
     const of = newClass();

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { ParkedBy, Parking, WaitingStore } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, lazy, type RecordColumns } from '../context.ts';
 import { IS_SENDING } from './claim-tasks.ts';
+import { NEXT_DUE } from './raise-waiting.ts';
 import { type QueueChange, queueName } from './waiting-turns.ts';
 
 const PARKING = { task_id: 'text', parked: 'text' } as const satisfies RecordColumns;
@@ -47,7 +48,8 @@ export function createParkedTasks(
       from ${lists.records('parking', PARKING)} where waiting.task_id = parking.task_id`),
   );
   const unpark = lazy(() =>
-    prepare(sql`update waiting set parked = '' where parked <> '' and ${lists.amongTexts(waiting.taskId, 'ids')}
+    prepare(sql`update waiting set parked = '', due_at = ${NEXT_DUE}
+      where parked <> '' and ${lists.amongTexts(waiting.taskId, 'ids')}
       returning class, priority`),
   );
 

@@ -15,6 +15,10 @@ export const nextDue = ({
 }: Pick<WaitingRecord, 'sinceMs' | 'deadlineMs' | 'raised'>): number =>
   raised >= QUARTERS - 1 ? deadlineMs : sinceMs + Math.ceil(((deadlineMs - sinceMs) * (raised + 1)) / QUARTERS);
 
+/** The same, of a row that is there. */
+export const NEXT_DUE = sql.raw(`case when raised >= ${QUARTERS - 1} then deadline
+  else since + ((deadline - since) * (raised + 1) + ${QUARTERS - 1}) / ${QUARTERS} end`);
+
 /** Moves tasks up that have waited long, and returns those whose wait is over. */
 export function createRaising(
   { db, tables: { waiting }, nowMs, now }: Pick<Context, 'db' | 'tables' | 'nowMs' | 'now'>,
