@@ -6,9 +6,10 @@ import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { createFolderFiles } from '../../src/store/index.ts';
-import type { FileStore, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { type FileStore, LONGEST_RETURN_MS, type Store, type TaskRecord } from '../../src/store/ports/index.ts';
 import type { ClientRequest, TaskLimits, WaitingRules } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
+import { runRaw } from '../contract/open-raw.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { DATABASES } from '../support/databases.ts';
 import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
@@ -222,6 +223,29 @@ describeEachStore(
         expect((await send(other, 'demo-video')).phase).toBe('sending');
         for (const { taskId } of large) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
       }));
+
+    test('tasks of a higher priority that nobody may send now keep no slot from others', async () => {
+      const { store } = opened();
+      const waiting = (group: string) => ({ ...WAITING, priority: group === 'first' ? 1 : 0 });
+      const engine = await startEngine(store, sandbox, { waiting });
+      try {
+        await engine.start();
+        await engine.addChannel({ groups: ['default', 'first'], limits: { maxRunning: 2 } });
+        const [ahead, other] = [{ ...(await addCaller(store)), group: 'first' }, await addCaller(store)];
+        const running = [await submit(engine, other, `a ${HELD}`), await submit(engine, other, `a ${HELD}`)];
+        const [pausing, unreadable] = [await submit(engine, ahead), await submit(engine, ahead)];
+        const free = await submit(engine, other);
+        expect([pausing, unreadable, free].map(({ phase }) => phase)).toEqual(['waiting', 'waiting', 'waiting']);
+        const pauseUntil = (await store.clock.nowMs()) + LONGEST_RETURN_MS;
+        await runRaw(opened(), `update waiting set not_before = ${pauseUntil} where task_id = '${pausing.taskId}'`);
+        await runRaw(opened(), `update waiting set node = 'gone' where task_id = '${unreadable.taskId}'`);
+        for (const { taskId } of [...running, free]) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
+        const left = await Promise.all([pausing, unreadable].map(({ taskId }) => store.tasks.byTaskId(taskId)));
+        expect(left.map((task) => task?.phase)).toEqual(['waiting', 'waiting']);
+      } finally {
+        await engine.stop();
+      }
+    });
 
     test('a task that cannot pay for the account that it moves to leaves the trial there to others', () =>
       withEngine(opened(), {}, async (engine, store) => {

@@ -113,12 +113,17 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
 
   /**
    * Takes tasks out of their queues and gives them slots, in one transaction. Those whose own limit
-   * is reached leave their queues without one.
+   * is reached leave their queues without one. `short`: classes of which fewer tasks may be sent
+   * now than were planned, and how many wait without those that may not.
    */
-  async function begin(plans: readonly Plan[]): Promise<{ sendings: Sending[]; parked: number }> {
+  async function begin(
+    plans: readonly Plan[],
+  ): Promise<{ sendings: Sending[]; parked: number; short: Map<WaitingCount, number> }> {
     const begun = new Map<string, Dispatch>();
     let taken: Sending[] = [];
     let parks: Parking[] = [];
+    let short = new Map<WaitingCount, number>();
+    if (plans.length === 0) return { sendings: [], parked: 0, short };
     const endSlot = (dispatch: Dispatch): void => capacity.end(heldSlots(dispatch));
     try {
       const sendings = await store.transaction(async (tx) => {
@@ -135,7 +140,9 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
               )
             : undefined;
         const planByTask = new Map<string, Plan>();
-        const queues = await readHeads(tx, plans);
+        const read = await readHeads(tx, plans);
+        const { queues } = read;
+        short = read.short;
         const own = await lockOwnerConcurrency(tx, [...queues.values()].flat());
         parks = [];
         const { dequeuings, gathered } = await chooseNextTasks(
@@ -183,7 +190,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       });
       const sent = new Set(sendings.map(({ task }) => task.taskId));
       for (const [taskId, dispatch] of begun) if (!sent.has(taskId)) endSlot(dispatch);
-      return { sendings, parked: parks.length };
+      return { sendings, parked: parks.length, short };
     } catch (error) {
       for (const dispatch of begun.values()) endSlot(dispatch);
       // The answer to its commit may be lost: then they have left their queues, and nobody sends
@@ -195,19 +202,22 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
 
   const readableNodes = (): string[] => (hasFiles ? ['', FILES_NODE] : ['']);
 
-  /** The first tasks of the queues that are planned for, locked. */
-  async function readHeads(tx: Repositories, plans: readonly Plan[]): Promise<Map<WaitingCount, OwnedHead[]>> {
+  /** The first tasks of the queues that are planned for, locked; `short` as for `begin`. */
+  async function readHeads(tx: Repositories, plans: readonly Plan[]) {
     const queues = new Map<WaitingCount, OwnedHead[]>();
+    const short = new Map<WaitingCount, number>();
     for (const [waitingClass, own] of Map.groupBy(plans, (one) => one.waitingClass)) {
       const { class: name, priority, group } = waitingClass;
       const isTrial = own.every(({ scope }) => capacity.wantsTrial(scope));
-      const limit = isTrial ? MAX_BATCH : own.reduce((sum, plan) => sum + plan.limit, 0);
+      const planned = own.reduce((sum, plan) => sum + plan.limit, 0);
+      const limit = isTrial ? MAX_BATCH : planned;
       const found = await tx.waiting.heads({ class: name, priority, nodes: readableNodes(), limit });
       const ofGroup = deps.limits.waiting(group).maxRunning;
       const heads = found.map((head) => ({ ...head, group, most: { ...head.most, group: ofGroup } }));
       queues.set(waitingClass, isTrial ? trials.sort(heads) : heads);
+      if (heads.length < planned) short.set(waitingClass, waitingClass.parked + heads.length);
     }
-    return queues;
+    return { queues, short };
   }
 
   /** Fills free slots, and returns how many tasks it has moved on. */
@@ -219,17 +229,30 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     fills += 1;
     const released = await releaseParked(deps, classes);
     if (released > 0) return released;
-    const plans = planTasks(deps, { classes, most: mostSent, turn: fills });
-    const { sendings, parked } = plans.length > 0 ? await begin(plans) : { sendings: [], parked: 0 };
-    const moved = sendings.length + parked;
-    watchStall({ hasFreeSlots: plans.length > 0, sent: moved });
     const findCaller = createCallerSearch(deps);
-    const options = { findCaller, stopping: stopping.signal };
-    for (const sending of sendings) {
-      if (sending.dispatch.isTrial) trials.note(sending.task.taskId);
-      track(detachFromRequest(() => dispatchTask(deps, sending, options)));
-    }
+    const moved = await send(classes, { findCaller, stopping: stopping.signal });
     return moved + (await fallBack(deps, classes, { findCaller, nodes: readableNodes() }));
+  }
+
+  /** Sends what has free slots, and returns how many tasks left their queues. */
+  async function send(classes: readonly WaitingCount[], options: Parameters<typeof dispatchTask>[2]): Promise<number> {
+    let hasFreeSlots = false;
+    for (let left = classes; ; ) {
+      const plans = planTasks(deps, { classes: left, most: mostSent, turn: fills });
+      hasFreeSlots ||= plans.length > 0;
+      const { sendings, parked, short } = await begin(plans);
+      for (const sending of sendings) {
+        if (sending.dispatch.isTrial) trials.note(sending.task.taskId);
+        track(detachFromRequest(() => dispatchTask(deps, sending, options)));
+      }
+      const moved = sendings.length + parked;
+      if (moved > 0 || short.size === 0) {
+        watchStall({ hasFreeSlots, sent: moved });
+        return moved;
+      }
+      // Tasks that pause, or whose files this node cannot read, keep no slots from others.
+      left = left.map((one) => ({ ...one, waiting: short.get(one) ?? one.waiting }));
+    }
   }
 
   function watchStall({ hasFreeSlots, sent }: { hasFreeSlots: boolean; sent: number }): void {
