@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { explainBill } from '../../src/billing/index.ts';
 import type { Json } from '../../src/kernel/index.ts';
+import type { Generation } from '../../src/plugins/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { videoObject } from '../../src/surfaces/videos/render-video.ts';
 import type { ModelFallback } from '../../src/tasks/task-node.ts';
@@ -10,7 +11,7 @@ import { startSandbox } from '../plugins/support.ts';
 import { DATABASES } from '../support/databases.ts';
 import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
 import { until } from '../support/until.ts';
-import { addCaller, billFor, type Engine, ended, jsonRequest, NO_WAITING, startEngine } from './harness.ts';
+import { addCaller, billFor, type Engine, ended, HELD, jsonRequest, NO_WAITING, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -68,7 +69,7 @@ async function staysWaiting({ store }: World, { taskId }: TaskRecord): Promise<v
 /** Tasks of the only line that another model may serve. */
 async function listMovable(store: Store) {
   const [line] = await store.waiting.classes();
-  return store.waiting.fallingBack({ class: line?.class ?? '', nodes: [''], waitedMs: 0, limit: 9 });
+  return store.waiting.fallingBack({ class: line?.class ?? '', nodes: [''], waitedMs: 0, skip: 0, limit: 9 });
 }
 
 /** The only task has come back from this model as well, and may leave its line. */
@@ -77,6 +78,22 @@ async function waitsFor({ store }: World, model: string): Promise<void> {
     const [line] = await store.waiting.classes();
     const [task] = await listMovable(store);
     return line?.model === model && task?.returns === 2;
+  });
+}
+
+/** More tasks of one caller than are looked at together, and one of another caller behind them. */
+async function fillPage(world: World): Promise<{ first: TaskRecord[]; last: TaskRecord }> {
+  const caller = await addCaller(world.store);
+  await submit({ ...world, caller }, { body: { model: PRO, prompt: `a ${HELD}` } });
+  const first = [];
+  for (let count = 0; count < 17; count += 1) first.push(await submit(world));
+  return { first, last: await submit({ ...world, caller }) };
+}
+
+async function movesOn({ store }: World, { taskId }: TaskRecord): Promise<void> {
+  await until('another model serves it', async () => {
+    const task = await store.tasks.byTaskId(taskId);
+    return task?.properties.originModelName === PRO;
   });
 }
 
@@ -215,6 +232,31 @@ describeEachStore(
           code: 'tasks.allow_fallback_invalid',
           param: 'X-Allow-Fallback',
         });
+      }));
+
+    test('serves a task behind those whose user was moved to another group, which end', () =>
+      withRestingModel(opened(), { others: [{ limits: { maxRunning: 1 } }] }, async (world) => {
+        const { engine, store } = world;
+        const { first, last } = await fillPage(world);
+        await store.users.update(world.caller.user.id, { group: 'another' });
+        for (const { taskId } of first)
+          expect((await ended(store, taskId)).execution.failure?.code).toBe('tasks.model_not_allowed');
+        engine.finishJobs();
+        await movesOn(world, last);
+      }));
+
+    test('serves a task behind those whose plugin cannot be loaded just now', () =>
+      withRestingModel(opened(), { others: [{ limits: { maxRunning: 1 } }] }, async (world) => {
+        const { engine } = world;
+        const { first, last } = await fillPage(world);
+        const { generation, release } = engine.plugins.pin();
+        release();
+        const loaded = generation as { -readonly [Name in keyof Generation]: Generation[Name] };
+        const { findPlugin } = loaded;
+        loaded.findPlugin = async (task) =>
+          first.some(({ taskId }) => taskId === (task as TaskRecord).taskId) ? undefined : findPlugin(task);
+        engine.finishJobs();
+        await movesOn(world, last);
       }));
 
     test('does not serve a key that may not use it', () =>

@@ -130,13 +130,14 @@ export interface WaitingStore {
    */
   heads(of: { class: string; priority: number; nodes: readonly string[]; limit: number }): Promise<WaitingHead[]>;
   /**
-   * The oldest of a class that another model may serve and that have waited for this long. `nodes`:
-   * what this node has.
+   * The oldest of a class that another model may serve and that have waited for this long, after
+   * the first `skip`. `nodes`: what this node has.
    */
   fallingBack(of: {
     class: string;
     nodes: readonly string[];
     waitedMs: number;
+    skip: number;
     limit: number;
   }): Promise<WaitingRecord[]>;
   /** Notes that no other model can serve it. */

@@ -64,6 +64,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   const leaves: (() => void)[] = [];
   const shares = createUserShares();
   const trials = createTrialOrder();
+  const skipped = new Map<string, number>();
   let woken = new AbortController();
   let loop = Promise.resolve();
   let nodesReadMs = Number.NEGATIVE_INFINITY;
@@ -231,7 +232,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     if (released > 0) return released;
     const findCaller = createCallerSearch(deps);
     const moved = await send(classes, { findCaller, stopping: stopping.signal });
-    return moved + (await fallBack(deps, classes, { findCaller, nodes: readableNodes() }));
+    return moved + (await fallBack(deps, classes, { findCaller, nodes: readableNodes(), skipped }));
   }
 
   /** Sends what has free slots, and returns how many tasks left their queues. */

@@ -5,7 +5,8 @@ import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
 import type { AcceptedPrice, TaskExecution, TaskRecord, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
 import { localCredential } from '../../vendors/index.ts';
 import { isWaiting } from '../state/describe-task.ts';
-import { toLease } from '../state/finish-task.ts';
+import { endWaiting, toLease } from '../state/finish-task.ts';
+import { isOfGateway } from '../submission/attempt-channels.ts';
 import { decodeOtherModel, type OtherSubmission } from '../submission/find-protocol-owner.ts';
 import { readAccepted } from '../submission/move-task.ts';
 import { type PreparedSubmission, prepareSubmission } from '../submission/prepare-submission.ts';
@@ -20,7 +21,12 @@ import type { FindCaller } from './find-caller.ts';
 /** Tasks of one queue that are looked at together. */
 const MAX_LOOKED_AT = 16;
 
-type SweepContext = { findCaller: FindCaller; nodes: readonly string[] };
+type SweepContext = {
+  findCaller: FindCaller;
+  nodes: readonly string[];
+  /** By class, how many of the oldest were skipped: those behind them are looked at next. */
+  skipped: Map<string, number>;
+};
 type Fallbacks = Readonly<Record<string, ModelFallback>>;
 
 /**
@@ -32,7 +38,7 @@ type Fallbacks = Readonly<Record<string, ModelFallback>>;
 export async function fallBack(
   deps: TaskDeps,
   classes: readonly WaitingCount[],
-  { findCaller, nodes }: SweepContext,
+  { findCaller, nodes, skipped }: SweepContext,
 ): Promise<number> {
   // An older node would bill such a task by its own price alone.
   if (!deps.node.features.has('accepted_price@1')) return 0;
@@ -51,11 +57,18 @@ export async function fallBack(
         rules: chains.map(([, rule]) => rule),
       });
       if (waitedMs === undefined) continue;
-      const wanted = { class: of.class, nodes, waitedMs, limit: MAX_LOOKED_AT };
-      for (const entry of await deps.store.waiting.fallingBack(wanted))
-        moved += (await tryOthers(deps, { entry, generation, findCaller, fallbacks: Object.fromEntries(chains) }))
-          ? 1
-          : 0;
+      const skip = skipped.get(of.class) ?? 0;
+      const wanted = { class: of.class, nodes, waitedMs, skip, limit: MAX_LOOKED_AT };
+      const entries = await deps.store.waiting.fallingBack(wanted);
+      let unusable = 0;
+      for (const entry of entries) {
+        const run = { entry, generation, findCaller, fallbacks: Object.fromEntries(chains) };
+        const outcome = await tryOthers(deps, run);
+        if (outcome === 'moved') moved += 1;
+        if (outcome === 'skipped') unusable += 1;
+      }
+      if (unusable === MAX_LOOKED_AT) skipped.set(of.class, skip + unusable);
+      else skipped.delete(of.class);
     }
     return moved;
   } finally {
@@ -83,22 +96,39 @@ function findLeastWait(
 
 type Waiting = { entry: WaitingRecord; generation: Generation; findCaller: FindCaller; fallbacks: Fallbacks };
 
-/** Moves a task to the first model of its rule that has a free slot and may serve it. */
-async function tryOthers(deps: TaskDeps, { entry, generation, findCaller, fallbacks }: Waiting): Promise<boolean> {
+/**
+ * Moves a task to the first model of its rule that has a free slot and may serve it, and ends it
+ * where its dispatch would, since its caller may not have it any more. `skipped`: it waits, and
+ * no other model could be looked for.
+ */
+async function tryOthers(
+  deps: TaskDeps,
+  { entry, generation, findCaller, fallbacks }: Waiting,
+): Promise<'moved' | 'stays' | 'skipped'> {
   const { store, logger } = deps;
   const task = await store.tasks.byTaskId(entry.taskId);
-  if (!task || !isWaiting(task)) return false;
+  if (!task || !isWaiting(task)) return 'stays';
   const { originModelName: current, requestedModelName: requested = current } = task.properties;
   const others = [requested, ...(fallbacks[requested]?.models ?? [])].filter((model) => model !== current);
-  if (others.length === 0) return false;
+  if (others.length === 0) return 'skipped';
   let mayLater = false;
   try {
     const plugin = await generation.findPlugin(task);
-    const caller = await findCaller(task);
-    if (!plugin) return false;
+    const caller = await findCaller(task).catch((error: unknown) => {
+      if (!(error instanceof AppError) || isOfGateway(error)) throw error;
+      return error;
+    });
+    if (caller instanceof AppError) {
+      await endWaiting(deps, task, { error: caller });
+      return 'stays';
+    }
+    if (!plugin) return 'skipped';
     // A price that reserves nothing before it knows its facts is not a bound for another one.
     const accepted = readAccepted(task);
-    if (accepted.quota === 0 && deps.billing.readsFacts(accepted)) return await keepModel(deps, task);
+    if (accepted.quota === 0 && deps.billing.readsFacts(accepted)) {
+      await store.waiting.keepModel(task.taskId);
+      return 'stays';
+    }
     const submission = await restoreSubmission(deps, { task, request: entry.request, plugin, caller });
     const allowed = caller.key?.models ?? [];
     for (const model of others) {
@@ -108,21 +138,17 @@ async function tryOthers(deps: TaskDeps, { entry, generation, findCaller, fallba
         if (found === 'full') mayLater = true;
         else if (found !== 'refused') {
           const moved = await changeQueue(deps, { task, entry, requested, prepared: found });
-          if (moved !== 'unpaid') return moved;
+          if (moved !== 'unpaid') return moved ? 'moved' : 'stays';
         }
       }
     }
-    if (!mayLater) await keepModel(deps, task);
+    if (!mayLater) await store.waiting.keepModel(task.taskId);
   } catch (error) {
     // It still waits, and is looked at again.
     logger.warn({ err: error, task_id: task.taskId }, 'a waiting task could not be given to another model');
+    return 'skipped';
   }
-  return false;
-}
-
-async function keepModel({ store }: TaskDeps, { taskId }: TaskRecord): Promise<false> {
-  await store.waiting.keepModel(taskId);
-  return false;
+  return 'stays';
 }
 
 type Other = { task: TaskRecord; accepted: AcceptedPrice; requested: string };

@@ -125,6 +125,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       )
       .orderBy(waiting.sinceMs)
       .limit(at('limit'))
+      .offset(at('skip'))
       .prepare(),
   );
   const takeRows = lazy(() => db.delete(waiting).where(lists.amongTexts(waiting.taskId, 'ids')).returning().prepare());
@@ -212,8 +213,8 @@ export function createWaitingStore(context: Context): WaitingStore {
       await queues.count(changes);
     }),
 
-    fallingBack: separate(({ class: name, nodes, waitedMs, limit }) =>
-      findFallingBack().execute({ ...now(), class: name, nodes: encodeTexts(nodes), waitedMs, limit }),
+    fallingBack: separate(({ class: name, nodes, ...of }) =>
+      findFallingBack().execute({ ...now(), ...of, class: name, nodes: encodeTexts(nodes) }),
     ),
 
     async keepModel(taskId) {
