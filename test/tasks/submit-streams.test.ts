@@ -44,6 +44,7 @@ let engine: Engine;
 let stream: (string | Uint8Array)[] = [];
 let contentType = 'text/event-stream; charset=utf-8';
 let encoding: string | undefined;
+let status = 200;
 let repeats = false;
 let requests = 0;
 const vendor = Bun.serve({
@@ -62,7 +63,7 @@ const vendor = Bun.serve({
           if (!repeats) controller.close();
         },
       }),
-      { headers: { 'content-type': contentType, ...(encoding && { 'content-encoding': encoding }) } },
+      { status, headers: { 'content-type': contentType, ...(encoding && { 'content-encoding': encoding }) } },
     );
   },
 });
@@ -140,6 +141,14 @@ describe('a stream of events', () => {
     const { task, cost } = await submit('snap');
     contentType = 'text/event-stream';
     expect([task, cost]).toMatchObject([{ data: { images: ['a', 'b', 'c'] } }, 15_000]);
+  });
+
+  test.each([200, 500])('that is not one, with the status %i, is not read beyond 16 MiB', async (code) => {
+    [stream, contentType, status] = [Array(17).fill('x'.repeat(1024 * 1024)), 'application/json', code];
+    const { task, cost } = await submit('snap').finally(() => {
+      [contentType, status] = ['text/event-stream', 200];
+    });
+    expect([task, cost, requests]).toMatchObject([{ message: expect.stringContaining('is larger than') }, 0, 1]);
   });
 });
 

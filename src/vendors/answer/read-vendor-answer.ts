@@ -20,6 +20,8 @@ import type { UpstreamResponse } from '../../upstream/index.ts';
 import { createBase64Cutter } from './cut-base64.ts';
 
 const MIB = 1024 * 1024;
+/** Largest answer of a vendor that is read into memory (hooks that take bodies accept 16 MiB). */
+export const MAX_ANSWER_BYTES = 16 * MIB;
 /** Most JSON values in an answer: about 15 ms of parsing. A mebibyte of embeddings has 80,000. */
 const MAX_VALUES = 100_000;
 
@@ -67,7 +69,8 @@ export async function readVendorAnswer(
   response: UpstreamResponse,
   { tasks, media = false }: { tasks: number; media?: boolean },
 ): Promise<Result<VendorAnswer, Sentence>> {
-  const read = await response.bytes();
+  // A request whose answer may be a stream of events has no limit of its own.
+  const read = await response.bytes(MAX_ANSWER_BYTES);
   if (!read.ok) return read;
   if (media && MEDIA_TYPE.test(response.headers['content-type']?.[0] ?? ''))
     return ok(mediaAnswer(response, read.value));

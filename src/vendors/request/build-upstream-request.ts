@@ -3,6 +3,7 @@ import { err, ok, type Result, type Sentence, sentence } from '../../kernel/inde
 import { allowsHost, type LoadedPlugin, type PluginRequest } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import { type MultipartPart, readBaseAddress, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
+import { MAX_ANSWER_BYTES } from '../answer/read-vendor-answer.ts';
 import { inlineFiles } from './inline-files.ts';
 import { hasFileToken, restoreFiles } from './restore-files.ts';
 
@@ -10,8 +11,6 @@ import { hasFileToken, restoreFiles } from './restore-files.ts';
 export const CONNECT_TIMEOUT_MS = 10_000;
 /** A query without an answer within this time is a transport error. */
 const QUERY_TIMEOUT_MS = 30_000;
-/** Largest JSON answer of a vendor (hooks that take bodies accept 16 MiB). */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /** Largest number of redirects of queries and content. */
 export const MAX_REDIRECTS = 5;
 
@@ -20,7 +19,7 @@ type Submit = {
   extracted?: ExtractedFiles | undefined;
   maxFileBytes: number;
   timeoutMs: number;
-  /** The vendor answers with a stream of events, which is read event by event. */
+  /** The vendor may answer with a stream of events, which is read event by event. */
   isStream: boolean;
 };
 
