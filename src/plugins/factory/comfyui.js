@@ -421,9 +421,9 @@ export function extractUsageOnComplete(ctx, result, body) {
   if (result.status !== 'SUCCESS') return null;
   const made = toArtifacts({ data: body, state: ctx.state });
   const job = isObject(body) ? body[textAt(ctx.state, 'id')] : undefined;
-  const [from, to] = ['execution_start', 'execution_success'].map((name) => Number(messageAt(job, name)?.timestamp));
+  const [from, to] = ['execution_start', 'execution_success'].map((name) => messageAt(job, name)?.timestamp);
   const usage = {};
-  if (to >= from) usage.compute_seconds = Math.min(3600, (to - from) / 1000);
+  if (typeof from === 'number' && to >= from) usage.compute_seconds = Math.min(3600, (to - from) / 1000);
   const images = made.filter(({ type }) => type === 'image').length;
   if (ctx.action === 'image' && images > 0) usage.images = images;
   return usage;

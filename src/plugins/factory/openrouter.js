@@ -367,8 +367,10 @@ export function parseTaskResult(_ctx, body) {
 
 /** What OpenRouter charged. With a key of the vendor's own that is its fee alone. */
 export function extractUsageOnComplete(_ctx, result, body) {
-  const cost = Number(body?.usage?.cost);
-  return result.status === 'SUCCESS' && cost >= 0 && body.usage.is_byok !== true ? { cost } : null;
+  const cost = body?.usage?.cost;
+  return result.status === 'SUCCESS' && typeof cost === 'number' && cost >= 0 && body.usage.is_byok !== true
+    ? { cost }
+    : null;
 }
 
 export function listArtifacts(task) {

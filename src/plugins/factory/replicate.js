@@ -415,8 +415,8 @@ export function parseTaskResult(ctx, body) {
 export function extractUsageOnComplete(ctx, result, body) {
   if (result.status !== 'SUCCESS') return null;
   const usage = {};
-  const took = Number(body?.metrics?.predict_time);
-  if (took >= 0) usage.compute_seconds = Math.min(3600, took);
+  const took = body?.metrics?.predict_time;
+  if (typeof took === 'number' && took >= 0) usage.compute_seconds = Math.min(3600, took);
   const images = toArtifacts({ action: ctx.action, data: body }).filter(({ type }) => type === 'image');
   if (ctx.action === 'image' && images.length > 0) usage.images = images.length;
   return usage;
