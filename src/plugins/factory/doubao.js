@@ -195,7 +195,8 @@ function readItem(item, index) {
   if (isObject(item) && item.type === 'draft_task') {
     const id = textAt(objectAt(item, 'draft_task'), 'id');
     if (id === '') throw new Error(`${name}.draft_task.id must be the id of a task.`);
-    return { type: 'draft_task', draft_task: { id } };
+    // Clients of the responses API know the task as `resp_…`.
+    return { type: 'draft_task', draft_task: { id: id.replace(/^resp_/, 'task_') } };
   }
   if (!isObject(item) || !MEDIA.includes(item.type))
     throw new Error(`${name}.type must be one of text, ${MEDIA.join(', ')}, draft_task.`);

@@ -173,13 +173,16 @@ function parsed(value) {
   }
 }
 
+/** Clients of the responses API know a task as `resp_…`. */
+const toTaskId = (id) => id.replace(/^resp_/, 'task_');
+
 /** An image, or an earlier generation, by the id that the gateway gave it. */
 function readFrame(name, given) {
   if (given?.type === 'generation') {
     if (typeof given.id !== 'string') throw new Error(`${name} names no generation.`);
-    return { type: 'generation', id: given.id };
+    return { type: 'generation', id: toTaskId(given.id) };
   }
-  if (typeof given === 'string' && /^task_\w+$/.test(given)) return { type: 'generation', id: given };
+  if (typeof given === 'string' && /^(task|resp)_\w+$/.test(given)) return { type: 'generation', id: toTaskId(given) };
   return { type: 'image', url: readAddress(name, given) };
 }
 

@@ -205,14 +205,15 @@ const textAt = (value, name) => {
 };
 const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/openapi\/v2$/, '')}/openapi/v2`;
 const buildHeaders = (ctx) => ({ 'API-KEY': ctx.apiKey, 'Ai-trace-id': utils.uuid() });
-const isTask = (id) => typeof id === 'string' && /^task_\w+$/.test(id);
+/** Clients of the responses API know a task as `resp_…`. */
+const isTask = (id) => typeof id === 'string' && /^(task|resp)_\w+$/.test(id);
 /** The name at the vendor. */
 const readModel = (ctx) => ctx.upstreamModel || ctx.model;
 
 /** The id of an uploaded image: the vendor's, or that of the task which uploaded it. */
 function readFrame(name, given) {
   const id = isObject(given) ? firstGiven(given.img_id, given.id, given.image_url) : given;
-  if (isTask(id)) return id;
+  if (isTask(id)) return id.replace(/^resp_/, 'task_');
   if (/^[1-9]\d{0,17}$/.test(String(id))) return Number(id);
   throw new Error(`${name} is the id of an image: upload it first, as a task of the model ${UPLOAD}.`);
 }
