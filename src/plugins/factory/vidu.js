@@ -355,7 +355,7 @@ export function parseSubmitError({ body }) {
 
 /** https://platform.vidu.com/docs/get-account-info. Kinds of packages share the largest's limit. */
 export function queryCapacity({ channel, response }) {
-  if (!response) return { request: { url: `${channel.baseUrl}/ent/v2/credits`, headers: authorization(channel) } };
+  if (!response) return { request: { url: apiUrl(channel, 'credits'), headers: authorization(channel) } };
   const { remains } = JSON.parse(response.body);
   const limits = (Array.isArray(remains) ? remains : []).map((one) => one?.concurrency_limit).filter((one) => one > 0);
   return limits.length === 0 ? null : { limits: { maxRunning: Math.max(...limits) } };
