@@ -124,6 +124,12 @@ describe('a stream', () => {
       { status: 'failed', error: { code: 'server_error', message: 'The task failed.' }, metadata: host('in_progress') },
     ],
     [
+      'never says that a task failed which succeeded',
+      [{ status: 'SUCCESS', events: [failure] }],
+      ['created', 'failed'],
+      { status: 'failed', error: { code: 'server_error', message: 'The task could not be observed.' } },
+    ],
+    [
       'fails where the outputs are too many',
       [{ status: 'IN_PROGRESS', events: Array.from({ length: 65 }, (_, i) => output(String(i))) }],
       ['created', 'failed'],

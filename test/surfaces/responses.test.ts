@@ -286,15 +286,15 @@ const describeResponses = (opened: () => OpenedStore) => {
     test.each([
       ['error', 'The task failed.'],
       ['throws', 'The task could not be observed.'],
-    ])('is retrieved with the failure that ended its stream: #%s', async (quirk, message) => {
+    ])('is retrieved as one that nobody could observe once it has succeeded: #%s', async (quirk, message) => {
       const caller = await addCaller(store);
       const events = await all(await stream(caller, { model: 'streamer', input: `a #${quirk} [duration=0.1]` }));
       const streamed = events.at(-1)?.response;
       await ended(store, readTask(streamed));
-      const failed = { status: 'failed', error: { code: 'server_error', message } };
-      expect(streamed).toMatchObject(failed);
+      expect(streamed).toMatchObject({ status: 'failed', error: { code: 'server_error', message } });
+      const error = { code: 'server_error', message: 'The task could not be observed.' };
       const metadata = { task_status: 'completed' };
-      expect(await retrieve(caller, streamed?.id)).toMatchObject({ ...failed, metadata });
+      expect(await retrieve(caller, streamed?.id)).toMatchObject({ status: 'failed', error, metadata });
     });
   });
 

@@ -135,7 +135,10 @@ export function createEventWriter(
         else if (rendered.type === 'output') {
           if (output.length === 0) written.push(...(await startOutputs(task)));
           written.push(...message(task, rendered.text));
-        } else return { events: [...written, await failed(task, TASK_FAILED)], over: true };
+        } else {
+          const said = task.status === 'SUCCESS' ? NOT_OBSERVED : TASK_FAILED;
+          return { events: [...written, await failed(task, said)], over: true };
+        }
       }
       if (task.status === 'SUCCESS') {
         // Without `metadata`: progress means nothing for a complete response, and a later retrieval
