@@ -26,6 +26,7 @@ export {
   readSubmitEvents,
   readVendorAnswer,
   responseInfo,
+  unreadAnswer,
   type VendorAnswer,
 } from './answer/read-vendor-answer.ts';
 export {

@@ -48,6 +48,8 @@ const plain =
   (status: number, headers: Record<string, string> = {}): Answer =>
   () =>
     new Response('{}', { status, headers });
+/** Its body cannot be read. */
+const unreadable = (status: number): Answer => plain(status, { 'content-encoding': 'foo' });
 const running = says({ status: 'IN_PROGRESS', progress: '40%' });
 const done = says({ status: 'SUCCESS' });
 
@@ -140,6 +142,9 @@ const describeTable = (opened: () => OpenedStore) => {
     const rows: [name: string, answer: Answer, reason: string][] = [
       ['401', plain(401), 'auth (HTTP 401)'],
       ['403', plain(403), 'auth (HTTP 403)'],
+      ['403 that cannot be read', unreadable(403), 'auth (HTTP 403)'],
+      ['500 that cannot be read', unreadable(500), 'transient (HTTP 500)'],
+      ['200 that cannot be read', unreadable(200), 'transport_error (HTTP 200)'],
       ['429', plain(429), 'transient (HTTP 429)'],
       ['500', plain(500), 'transient (HTTP 500)'],
       ['503', plain(503), 'transient (HTTP 503)'],
@@ -169,7 +174,7 @@ const describeTable = (opened: () => OpenedStore) => {
         expect(await balance()).toBe(BALANCE);
       }
       const named = engine.warnings.filter((line) => line.includes("refused the channel's key"));
-      expect(named.length).toBeGreaterThanOrEqual(2 * MAX_FAILURES);
+      expect(named.length).toBeGreaterThanOrEqual(3 * MAX_FAILURES);
       expect(named.every((line) => line.includes(`"channel_id":${channelId}`))).toBe(true);
       expect((await store.channels.byId(channelId))?.status).toBe(1);
     });
@@ -205,6 +210,13 @@ const describeTable = (opened: () => OpenedStore) => {
     const rows: [name: string, answer: Answer, status: string, reason: string][] = [
       ['404', plain(404), 'FAILURE', 'upstream task not found (HTTP 404)'],
       ['410', plain(410), 'FAILURE', 'upstream task not found (HTTP 410)'],
+      ['404 that cannot be read', unreadable(404), 'FAILURE', 'upstream task not found (HTTP 404)'],
+      [
+        '404 with a page of more than 2 MiB',
+        () => new Response('<p>'.repeat(1024 * 1024), { status: 404 }),
+        'FAILURE',
+        'upstream task not found (HTTP 404)',
+      ],
       ['a failure', says({ status: 'FAILURE', reason: 'too dark' }), 'FAILURE', 'too dark'],
       ['400 whose failure is recognised', says({ status: 'FAILURE', reason: 'refused' }, 400), 'FAILURE', 'refused'],
       ['a success', done, 'SUCCESS', ''],

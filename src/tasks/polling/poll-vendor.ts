@@ -35,6 +35,7 @@ import {
   readVendorAnswer,
   resolveCredential,
   responseInfo,
+  unreadAnswer,
   type VendorAnswer,
 } from '../../vendors/index.ts';
 import { type CollectedUsage, usageOnComplete } from '../state/collect-usage.ts';
@@ -182,6 +183,9 @@ async function exchange(
       : pollFailed('transport_error', mapSentence(sent.error, createRedactor(secrets)));
   const read = await readVendorAnswer(sent.value, { tasks });
   if (read.ok) return read.value;
+  const unread = unreadAnswer(sent.value);
+  // Where the status alone decides, it does not matter that the body cannot be read.
+  if (verdictForStatus(deps, unread)) return unread;
   return pollFailed('transport_error', read.error, { httpStatus: sent.value.status });
 }
 

@@ -25,6 +25,7 @@ import {
   hookCause,
   readSubmitEvents,
   readVendorAnswer,
+  unreadAnswer,
   type VendorAnswer,
   vendorErrors,
 } from '../../vendors/index.ts';
@@ -73,14 +74,14 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
     return readStream(deps, submission, sent.value);
   }
   const read = await readVendorAnswer(sent.value, { tasks: 1, media: accepted });
+  if (!accepted) {
+    const answer = read.ok ? read.value : unreadAnswer(sent.value);
+    const plain = classifyPlainly(deps, submission, answer);
+    return classifyRefusal(deps, submission, { answer, plain });
+  }
   if (!read.ok) {
     const error = taskErrors.vendor_failed({ message: read.error, shouldRetry: adviseRetry('in_doubt') });
-    const mayTryAnother = !accepted && channel.settings.retry_on_5xx === true;
-    return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt', refusal: { kind: 'in_doubt' } };
-  }
-  if (!accepted) {
-    const plain = classifyPlainly(deps, submission, read.value);
-    return classifyRefusal(deps, submission, { answer: read.value, plain });
+    return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt', refusal: { kind: 'in_doubt' } };
   }
   const { headers, body, uncut, base64 } = read.value;
   const response = { statusCode: sent.value.status, headers, body, ...(base64 === undefined ? {} : { base64 }) };

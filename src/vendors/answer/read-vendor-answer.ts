@@ -107,6 +107,14 @@ function mediaAnswer({ status, headers }: UpstreamResponse, bytes: Uint8Array): 
   return bytes.byteLength > MEDIA_BYTES ? answer : { ...answer, base64: Buffer.from(bytes).toString('base64') };
 }
 
+/** An answer whose body cannot be read, for what its status says. */
+export const unreadAnswer = ({ status, headers }: UpstreamResponse): VendorAnswer => ({
+  status,
+  headers,
+  text: '',
+  body: '',
+});
+
 const tooLarge = (what: string): Sentence => sentence('tasks.answer_size', { what });
 
 async function cutMedia(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | undefined> {
