@@ -104,12 +104,14 @@ async function makeFile(
     const plugin = findArtifactPlugin(deps.vendors, { generation, model, group: caller.group }, mayMakeAudio)?.plugin;
     if (!plugin) throw taskErrors.model_not_found({ param: 'model' });
     const observer = { pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null };
-    held.push(deps.node.limiters.observations.acquire(observer));
+    // Requests that wait in the queue do not count.
+    const onWaiting = deps.node.limiters.observations.acquire(observer);
+    held.push(onWaiting);
     const intent = { model, action: '', requestBody: body as Json };
     const created = await submitOnce(deps, { caller, request, attachedUntilMs: untilMs }, (idempotency) =>
       submitTask(deps, {
         ...{ surface: 'generic', plugin, generation: generation.number },
-        ...{ caller, requestId, request, intent, idempotency, attachedUntilMs: untilMs },
+        ...{ caller, requestId, request, intent, idempotency, attachedUntilMs: untilMs, onWaiting },
       }),
     );
     const { replayed } = created;

@@ -207,6 +207,8 @@ export type Submission = DecodedRequest & {
    * the task is answered as queued at once.
    */
   attachedUntilMs?: number | undefined;
+  /** Called when the request begins to wait with its task, to free what only running tasks take. */
+  onWaiting?: () => void;
   /** False: the data of a result that is complete at once is not stored. */
   retainResult?: boolean;
   /** The id of the task that is run again. */

@@ -110,6 +110,42 @@ describeEachStore(
         expect((await engine.vendorCounts()).creates).toBe(1);
       }));
 
+    const asks: [string, (engine: Engine, caller: Caller, request: ClientRequest) => Promise<unknown>][] = [
+      ['a response', ({ surfaces }, caller, request) => surfaces.createResponse(caller, 'request', request)],
+      [
+        'images',
+        ({ surfaces }, caller, request) =>
+          surfaces.createImages(caller, { requestId: 'request', request, operation: 'generate', isAsync: false }),
+      ],
+      ['speech', ({ surfaces }, caller, request) => surfaces.createSpeech(caller, 'request', request)],
+    ];
+    test.each(asks)('as many requests for %s as come wait in the queue', (_what, ask) =>
+      withEngine(opened(), { observations: { node: 1, plugin: 1, user: 1, key: 1 } }, async (engine, store) => {
+        await engine.addChannel({ ...channel, limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await hold(engine, caller);
+        const fields = { model: 'responder', input: 'a cat', prompt: 'a cat' };
+        const request = { ...jsonRequest(fields), answerByMs: systemClock.monotonicMs() + 5000 };
+        const codes: Promise<unknown>[] = [];
+        for (let waiting = 1; waiting <= 3; waiting += 1) {
+          let refused: unknown;
+          const code = ask(engine, caller, request).then(
+            () => 'answered',
+            (error: { code: string }) => {
+              refused = error.code;
+              return error.code;
+            },
+          );
+          codes.push(code);
+          await until('it waits', async () => {
+            if (refused !== undefined) throw new Error(String(refused));
+            return (await store.waiting.classes()).some((one) => one.waiting === waiting);
+          });
+        }
+        expect(await Promise.all(codes)).toEqual(Array(3).fill('tasks.wait_over'));
+      }),
+    );
+
     test('what is being sent from the queue then goes on, and ends if its vendor refuses it', () =>
       withEngine(opened(), {}, async (engine, store) => {
         const refused = Promise.withResolvers<void>();

@@ -82,18 +82,15 @@ async function createAndAnswer(
     // Images that a plugin renders have the vendor's addresses.
     const hasLinks = maker.owners !== undefined || deps.results.publicAddress() !== undefined;
     const format = chooseFormat(read, hasLinks);
-    held.push(
-      deps.node.limiters.observations.acquire({
-        pluginKey: maker.plugin.key,
-        userId: caller.user.id,
-        keyId: caller.key?.id ?? null,
-      }),
-    );
+    const observer = { pluginKey: maker.plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null };
+    // Requests that wait in the queue do not count.
+    const onWaiting = deps.node.limiters.observations.acquire(observer);
+    held.push(onWaiting);
     const followsItself = isAsync || read.background;
     const attachedUntilMs = followsItself ? undefined : untilMs;
     const created = await submitOnce(deps, { caller, request, attachedUntilMs }, async (idempotency) => {
       const submission = await decodeImages(deps, { caller, requestId, generation, maker, read, operation });
-      return submitTask(deps, { ...submission, idempotency, attachedUntilMs });
+      return submitTask(deps, { ...submission, idempotency, attachedUntilMs, onWaiting });
     });
     const { replayed } = created;
     if (followsItself) return { kind: 'task', replayed, task: created };

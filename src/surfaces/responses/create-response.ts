@@ -80,9 +80,10 @@ async function createAndFollow(
     held.push(observation.end);
     // Without room for its observation it is not submitted.
     observation.see({ status: 'NOT_START', phase: 'sending' });
+    const onWaiting = () => observation.see({ status: 'NOT_START', phase: 'waiting' });
     const attachedUntilMs = requested.form.background ? undefined : untilMs;
     const task = await submitOnce(deps, { caller, request: client, attachedUntilMs }, (idempotency) =>
-      submit(deps, { caller, requestId, accepted, idempotency, attachedUntilMs }),
+      submit(deps, { caller, requestId, accepted, idempotency, attachedUntilMs, onWaiting }),
     );
     const { replayed } = task;
     state.vendorMayHaveJob = !replayed;
@@ -148,11 +149,12 @@ type AcceptedSubmission = {
   accepted: Accepted;
   idempotency: Idempotency | undefined;
   attachedUntilMs: number | undefined;
+  onWaiting: () => void;
 };
 
 async function submit(
   deps: SurfaceDeps,
-  { caller, requestId, accepted, idempotency, attachedUntilMs }: AcceptedSubmission,
+  { caller, requestId, accepted, idempotency, attachedUntilMs, onWaiting }: AcceptedSubmission,
 ): Promise<TaskRecord> {
   const { owners, generation, form, request, call } = accepted;
   const check = refuseDroppedParts(request);
@@ -162,6 +164,7 @@ async function submit(
     requestId,
     idempotency,
     attachedUntilMs,
+    onWaiting,
     background: form.background,
     shown: { execution: responseFields(request) },
   });

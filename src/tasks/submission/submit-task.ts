@@ -34,7 +34,9 @@ export const submitTask = (deps: TaskDeps, submission: Submission): Promise<Task
   traceSubmission(deps, submission, () =>
     forbidUnsafeRetry(async (state) => {
       const task = await trySubmission(deps, submission, state);
-      return isWaiting(task) && submission.attachedUntilMs !== undefined ? awaitDispatch(deps, submission, task) : task;
+      if (!isWaiting(task) || submission.attachedUntilMs === undefined) return task;
+      submission.onWaiting?.();
+      return awaitDispatch(deps, submission, task);
     }),
   );
 
