@@ -56,9 +56,9 @@ export const TASK_VARIABLES = {
   protocolTimeoutSeconds: variable({
     env: 'TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS',
     group: 'tasks',
-    doc: "Longest submission, and the longest time that a client waits: for the queue, the submission and the result together, from the arrival of its request; for a stream, from its begin. Keep it below the time after which clients give up, which then order again (OpenAI's SDKs: 600). A client whose SDK says an earlier time (`x-stainless-timeout`) is answered before that.",
+    doc: 'Longest submission, and the longest time that a client waits: for the queue, the submission and the result together, from the arrival of its request; for a stream, from its begin. A client whose SDK says an earlier time, after which it would order again (`x-stainless-timeout`), is answered before that.',
     kind: integer(1, 86_400),
-    default: 540,
+    default: 600,
   }),
   submitWaitSeconds: variable({
     env: 'TASK_SUBMIT_WAIT_SECONDS',
