@@ -439,6 +439,29 @@ describe('capacity', () => {
       expect(view().ceiling).toBeGreaterThan(LIMIT + 2);
     });
 
+    test('one whose ceiling did not hold stays failed, although more seem to run for a moment after it', async () => {
+      const waitForProbe = async (): Promise<number> => {
+        let seconds = 0;
+        for (; freeSlots() === 0; seconds++) await clock.pass(1000);
+        return seconds;
+      };
+      expect(await waitForProbe()).toBeLessThan(65);
+      // It is accepted since another has ended unnoticed, and so are two of those after it.
+      accept(begin());
+      const late = [begin(), begin()];
+      finish();
+      await refuse(4);
+      expect(view()).toMatchObject({ ceiling: LIMIT, reason: 'refused' });
+      for (const dispatch of late) accept(dispatch);
+      expect(view().ceiling).toBe(LIMIT + 2);
+      await clock.pass(6000);
+      finish(3);
+      accept(begin());
+      await refuse(4);
+      expect(view()).toMatchObject({ ceiling: LIMIT, reason: 'refused' });
+      expect(await waitForProbe()).toBeGreaterThan(115);
+    });
+
     test('a success of one that another node learned is the ceiling, and the next try comes after a minute', async () => {
       const noRest = { restingForMs: 0, restReason: '', restStep: 0, restGeneration: 9, trialTaskId: null };
       rows = [{ ...{ pool: 'other', model: 'm', ceiling: 7, ceilingReason: 'refused', changedAt: 0 }, ...noRest }];

@@ -156,7 +156,8 @@ export function afterConfirmedFull(
     ...setCeiling(state, { ceiling, reason: isWrong && ceiling > restored.from ? 'raised' : 'refused' }),
     beforeDrop:
       state.beforeDrop ?? (ceiling < state.ceiling ? { ceiling: state.ceiling, reason: state.reason } : undefined),
-    restored: undefined,
+    // Late acceptances may raise it once more: what is refused then is still due to that probe.
+    restored: hasHeld ? undefined : restored,
     failedProbes: hasHeld ? 0 : state.failedProbes,
   };
 }
