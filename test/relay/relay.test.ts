@@ -598,6 +598,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       previous_response_id: null,
       conversation: null,
       prompt: null,
+      background_options: { continuation_id: 'a text of the client' },
       metadata: { file_id: 'file-1', order_ids: 'a' },
       input: [
         { type: 'message', id: 'msg_1', role: 'assistant', content: [{ text: 'x', annotations: [{ file_id: 'f' }] }] },
@@ -605,6 +606,8 @@ const describeRelay = (opened: () => OpenedStore) => {
         { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed' },
         { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '{"file_id":"x"}' },
         { type: 'function_call_output', call_id: 'call_1', output: '{"container_id":"x"}' },
+        { type: 'program', id: 'prog_1', call_id: 'call_2', code: 'f()', fingerprint: 'sealed' },
+        { type: 'function_call_output', call_id: 'c', output: '1', caller: { type: 'program', caller_id: 'call_2' } },
         { type: 'image_generation_call', id: 'ig_1', result: 'AAAA' },
       ],
       tools: [

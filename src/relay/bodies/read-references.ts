@@ -21,7 +21,11 @@ const FREE_TEXT: ReadonlySet<string> = new Set([
   'logprobs',
 ]);
 /** Ids that link parts of one conversation or name a public service, but no stored object. */
-const NO_OBJECT: ReadonlySet<string> = new Set(['call_id', 'tool_call_id', 'connector_id']);
+const NO_OBJECT: ReadonlySet<string> = new Set([
+  ...['call_id', 'tool_call_id', 'caller_id', 'connector_id'],
+  // Groups requests in the background, by a text of the client's choice.
+  'continuation_id',
+]);
 /** Members that name parts of the answer to an earlier request. */
 const PARTS: ReadonlyMap<string, 'item' | 'container'> = new Map([
   ['container', 'container'],
