@@ -61,7 +61,10 @@ export type NotificationDeps = {
   tracer?: DeliveryTracer | undefined;
   /** The artifacts of a task that succeeded, as clients read them. */
   listArtifacts: (task: TaskRecord) => Promise<JsonObject>;
-  /** `userId`: the task's required owner; null: any user. @throws tasks.task_not_found */
+  /**
+   * `taskId` may name a batch, too. `userId`: the required owner; null: any user.
+   * @throws tasks.task_not_found
+   */
   requireTask: (taskId: string, userId: number | null) => Promise<void>;
 };
 

@@ -149,8 +149,8 @@ export function composeTasks(parts: TaskParts): TaskServices {
       return listed as unknown as JsonObject;
     },
     async requireTask(taskId, userId) {
-      const task = await store.tasks.byTaskId(taskId);
-      if (!task || (userId !== null && task.userId !== userId)) throw taskErrors.task_not_found();
+      const found = (await store.tasks.byTaskId(taskId)) ?? (await store.batches.byId(taskId));
+      if (!found || (userId !== null && found.userId !== userId)) throw taskErrors.task_not_found();
     },
   });
   const isResting = (channel: ChannelRecord): boolean =>

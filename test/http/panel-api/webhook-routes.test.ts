@@ -298,6 +298,21 @@ describe('the log of deliveries', () => {
     expect(row).toMatchObject({ username: 'root', target: `task:${taskId}`, detail: { webhook: notice.id } });
   });
 
+  test('that of a batch is listed and sent again by the id of the batch', async () => {
+    const body = { requests: [{ plugin: 'demo', body: task('a cat [duration=0]') }] };
+    const { json } = await submit('/v1/batches', body, { 'x-callback-url': receiver.url });
+    const of = `/api/task/${json.id}/webhooks`;
+    const isDelivered = async () => (await as('anna', of)).json.data?.items[0]?.status === 'delivered';
+    await until(isDelivered);
+    const { items } = (await as('root', of)).json.data;
+    expect(items).toMatchObject([{ event: 'batch.finished', payload: { data: { id: json.id } } }]);
+    const again = `${of}/${items[0].id}/redeliver`;
+    for (const path of [of, again])
+      expect((await as('carl', path, { method: path === of ? 'GET' : 'POST' })).json.code).toBe('TASK_NOT_FOUND');
+    expect((await as('anna', again, { method: 'POST' })).status).toBe(200);
+    await until(() => receiver.received.filter(({ id }) => id === items[0].id).length === 2);
+  });
+
   test('metrics show pending webhooks, their age and attempts', async () => {
     const { text } = await panel.send('/metrics');
     expect(text).toMatch(/^taskgate_webhooks_pending \d+$/m);
