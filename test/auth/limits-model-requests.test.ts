@@ -52,9 +52,9 @@ function openLimit(
     settings: () => ({ window: numbers.isOn ? numbers : undefined, requestsPerMinute: (group) => byMinute[group] }),
   });
   const states: RateLimitState[] = [];
-  const admit = (user: number | RequestPayer, group: string) => {
+  const admit = (user: number | RequestPayer, group: string, isRepeat = false) => {
     const payer = typeof user === 'number' ? { user: { id: user, requestsPerMinute: null }, group } : user;
-    return limit(payer, (state) => states.push(state));
+    return limit(payer, (state) => states.push(state), isRepeat);
   };
   return {
     numbers,
@@ -64,6 +64,10 @@ function openLimit(
     fail: async (user: number | RequestPayer, group = 'default') => void (await admit(user, group)),
     succeed: async (user: number | RequestPayer, group = 'default') => {
       const record = await admit(user, group);
+      await record();
+    },
+    repeat: async (user: number | RequestPayer, group = 'default') => {
+      const record = await admit(user, group, true);
       await record();
     },
   };
@@ -95,6 +99,18 @@ for (const [name, open] of [
       expect(error.kind).toBe('rate_limited');
       expect(error.retryAfterSeconds).toBeCloseTo(40, 1);
       await limit.succeed(newUser());
+    });
+
+    test('a request that is tried again counts only when it succeeds', async () => {
+      const clock = createTestClock();
+      const limit = openLimit({ total: 2, success: 2, byMinute: { default: 2 } }, open(clock), clock);
+      const user = newUser();
+      await limit.fail(user);
+      await limit.repeat(user);
+      await limit.succeed(user);
+      expect((await limit.refused(user)).kind).toBe('rate_limited');
+      // Both of the window have succeeded.
+      await expect(limit.repeat(user)).rejects.toMatchObject({ code: 'auth.rate_limited' });
     });
 
     test('the window slides: as one success leaves it, one more passes', async () => {

@@ -257,6 +257,24 @@ describeEachStore(
       });
     });
 
+    test('a request that is tried again has counted for the limits of its owner before', async () => {
+      const { store } = opened();
+      await withEngines([store], async (engine) => {
+        await engine.addChannel();
+        const caller = await addCaller(store);
+        const { batch } = await create(engine, caller, { requests: [video('a'), video('b')] });
+        // It was counted, and then refused for now.
+        await store.batches.begin({ batchId: batch.id, position: 0 }, Math.floor(Date.now() / 1000));
+        const tries: boolean[] = [];
+        engine.batches.start(async (_, isRepeat) => {
+          tries.push(isRepeat);
+          return async () => {};
+        });
+        await ended(engine, caller, batch.id);
+        expect(tries.toSorted()).toEqual([false, true]);
+      });
+    });
+
     test('a batch waits politely, is cancelled with what waits, and ends when its key is disabled', async () => {
       const { store } = opened();
       await withEngines([store], async (engine) => {

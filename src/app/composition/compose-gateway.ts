@@ -150,12 +150,12 @@ export async function composeGateway(foundation: Foundation, isDrained: () => bo
  */
 const countBatched =
   ({ auth, options }: DomainServices): CountRequest =>
-  async ({ user, key, group }) => {
+  async ({ user, key, group }, isRepeat) => {
     if (options.flag('maintenance.enabled')) {
       const retryAfterSeconds = options.number('maintenance.retry_after_seconds');
       throw new AppError('http.maintenance', 'unavailable', { message: 'Closed for maintenance.', retryAfterSeconds });
     }
-    return auth.limits.modelRequests({ user, group, ...(key ? { key } : {}) }, () => {});
+    return auth.limits.modelRequests({ user, group, ...(key ? { key } : {}) }, () => {}, isRepeat);
   };
 
 /** How long the sum of a budget's period is kept after it: no task of it runs any more. */

@@ -20,7 +20,7 @@ export type RequestPayer = {
 /**
  * Runs before a user submits a task. Gives the function to call once the answer is a success.
  * `report` gets the limit that leaves the fewest requests, also before a refusal; it is not called
- * where there is no limit.
+ * where there is no limit. `isRepeat`: the gateway tries a request again that was counted before.
  *
  * @throws `auth.rate_limited` with the seconds to wait when the key, the user or the group has used
  * up the requests of the minute, or the user the successes or the requests of the window.
@@ -28,6 +28,7 @@ export type RequestPayer = {
 export type ModelRequestLimit = (
   payer: RequestPayer,
   report: (state: RateLimitState) => void,
+  isRepeat?: boolean,
 ) => Promise<() => Promise<void>>;
 
 type Deps = { counters: Counters; successLists: SuccessLists; clock: Clock; settings: () => ModelRequestSettings };
@@ -44,7 +45,7 @@ const MINUTE_SECONDS = 60;
 export function createModelRequestLimit(deps: Deps): ModelRequestLimit {
   const { counters, successLists, clock } = deps;
 
-  async function countWindow(payer: RequestPayer, note: Note): Promise<() => Promise<void>> {
+  async function countWindow(payer: RequestPayer, note: Note, isRepeat: boolean): Promise<() => Promise<void>> {
     const { window } = deps.settings();
     if (!window) return async () => {};
     const { seconds: windowSeconds, groups, ...everyone } = window;
@@ -58,7 +59,7 @@ export function createModelRequestLimit(deps: Deps): ModelRequestLimit {
     // An older node may have written a time that lies hours ahead. Its list still expires after one
     // window.
     if (wait > 0) throw authErrors.rate_limited({ retryAfterSeconds: Math.min(wait, windowSeconds) });
-    if (total > 0) {
+    if (total > 0 && !isRepeat) {
       const { count: requests, resetsInSeconds } = await counters.add(`model-requests:${list}`, 1, windowSeconds);
       note({ limit: total, remaining: Math.max(0, total - requests), resetSeconds: resetsInSeconds });
       if (requests > total) throw authErrors.rate_limited({ retryAfterSeconds: resetsInSeconds });
@@ -70,14 +71,14 @@ export function createModelRequestLimit(deps: Deps): ModelRequestLimit {
     return () => successLists.push(list, { atMs: clock.nowMs(), keep, ttlSeconds: windowSeconds });
   }
 
-  return async (payer, report) => {
+  return async (payer, report, isRepeat = false) => {
     let fewest: RateLimitState | undefined;
     const note: Note = (state) => {
       if (!fewest || state.remaining <= fewest.remaining) fewest = state;
     };
     try {
-      await countMinute(deps, payer, note);
-      return await countWindow(payer, note);
+      if (!isRepeat) await countMinute(deps, payer, note);
+      return await countWindow(payer, note, isRepeat);
     } finally {
       if (fewest) report(fewest);
     }

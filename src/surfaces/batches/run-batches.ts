@@ -46,9 +46,10 @@ const STOP_GRACE_MS = 5000;
 
 /**
  * Counts a request of the caller by their limits, and gives what to call once it was taken.
+ * `isRepeat`: it was counted when it was sent first.
  * @throws what they are refused with
  */
-export type CountRequest = (caller: Caller) => Promise<() => Promise<void>>;
+export type CountRequest = (caller: Caller, isRepeat: boolean) => Promise<() => Promise<void>>;
 
 type BatchRunner = {
   /** `count`: asked before each item is sent. */
@@ -222,7 +223,7 @@ async function sendItem(
   if (isLate) return (await findTask(deps, item, batch.userId)) ?? refuse(taskErrors.submission_interrupted());
   try {
     if (!mayUse(caller, item)) return await refuse(taskErrors.model_not_allowed({ param: 'model' }));
-    const counted = await count(caller);
+    const counted = await count(caller, item.begunAt > 0);
     if (!(await store.batches.begin(item, now))) return 'refused';
     const task = await submitItem(deps, { caller, requestId: batch.requestId }, item);
     await store.batches.endItem(item, { status: 'submitted', taskId: task.taskId, error: null });
