@@ -210,8 +210,8 @@ export const ANSWER_SCHEMAS = {
   BatchFile: is('A file of batch requests, results or failures.', BatchFile),
 } as const;
 
-/** `ArtifactList` is among those of the panel, which lists artifacts too. */
-type SchemaName = keyof typeof ANSWER_SCHEMAS | 'ArtifactList';
+/** Two that are described elsewhere: the panel lists artifacts too, and every route may fail. */
+type SchemaName = keyof typeof ANSWER_SCHEMAS | 'ArtifactList' | 'OpenAiError';
 const reference = (name: SchemaName) => ({ $ref: `#/components/schemas/${name}` });
 const anyOf = (names: readonly SchemaName[]) =>
   names.length === 1 ? reference(names[0] as SchemaName) : { anyOf: names.map(reference) };
@@ -270,6 +270,12 @@ export const answersUsage = answer(
 );
 
 export const answersBatch = (description: string) => answer(description, reference('Batch'));
+export const createsBatch = {
+  responses: {
+    ...answersBatch('The batch').responses,
+    ...describeAnswer('429', reference('OpenAiError'), 'As many of your batches run as may: wait until one has ended.'),
+  },
+};
 export const answersBatches = answer('A page', page('Batch'));
 export const answersFile = (description: string) => answer(description, reference('BatchFile'));
 export const answersFiles = answer('All files', page('BatchFile'));
@@ -333,6 +339,20 @@ export const waits = takesParameters(
   query('wait', { type: 'integer', minimum: 0, maximum: 60 }, 'Seconds to wait for the next change of the status.'),
   header('Prefer', 'Same as the wait parameter, for example wait=60. Maximum 60.'),
 );
+
+export const ordersBatch = takesParameters(
+  header('Idempotency-Key', 'For 24 hours, the same request with the same key returns the same batch.'),
+  header('X-Callback-Url', 'Where batch.finished is sent. It overrides the webhook_url of the API key.'),
+);
+
+const MCP_SESSION = header('Mcp-Session-Id', 'The session of a spend cap, as the answer to initialize has it.');
+export const speaksMcp = takesParameters(
+  query('spend_cap_usd', { type: 'number' }, 'With initialize: the most that the new session may spend.'),
+  header('Idempotency-Key', 'For a single message: for 24 hours, the same call with the same key costs once.'),
+  MCP_SESSION,
+  header('Mcp-Protocol-Version', 'The version that the client speaks.'),
+);
+export const endsMcp = takesParameters(MCP_SESSION);
 
 const CONDITIONS = [
   query('redirect', { type: 'boolean' }, 'false: the bytes come from here, never by a redirect to a bucket.'),

@@ -9,7 +9,7 @@ import { readJsonBody } from '../bodies/read-json.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
-import { answersBatch, answersBatches } from './answer-schemas.ts';
+import { answersBatch, answersBatches, createsBatch, ordersBatch } from './answer-schemas.ts';
 import { BATCH_REQUEST } from './batch-schemas.ts';
 import { decodeLines } from './file-routes.ts';
 import { cursorQuery, readCursor } from './list-pages.ts';
@@ -43,8 +43,9 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
         detail: {
           operationId: 'createBatch',
           summary: 'Create a batch of up to 1,000 requests',
+          ...ordersBatch,
           ...BATCH_REQUEST,
-          ...answersBatch('The batch'),
+          ...createsBatch,
         },
       },
     )

@@ -7,6 +7,7 @@ import { readApiKey } from '../pipeline/read-api-key.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import type { Authenticators, RequestLimits } from '../pipeline/types.ts';
 import { httpErrors, logFailure, toAppError } from '../responses/errors.ts';
+import { endsMcp, speaksMcp } from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 
 const SESSION = 'mcp-session-id';
@@ -98,6 +99,7 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
         detail: {
           operationId: 'callMcp',
           summary: 'Model Context Protocol (MCP) over streamable HTTP',
+          ...speaksMcp,
           description: `Tools: list_models, quote, create_video, create_image, create_audio, get_task, wait_for_task, cancel_task. Resources: results. With ?${CAP}=5 a session spends at most 5 USD.`,
           requestBody: {
             required: true,
@@ -124,6 +126,7 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
         detail: {
           operationId: 'endMcpSession',
           summary: 'End an MCP session',
+          ...endsMcp,
           responses: { '204': { description: 'It has ended' } },
         },
       },

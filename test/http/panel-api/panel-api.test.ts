@@ -738,6 +738,15 @@ describe('every route declares who may call it', () => {
       'header X-Callback-Url',
     ]);
     expect(named(paths['/v1/videos'].post)).toEqual(named(paths['/v1/tasks/{id}'].post).slice(1));
+    expect(named(paths['/v1/batches'].post)).toEqual(['header Idempotency-Key', 'header X-Callback-Url']);
+    expect(Object.keys(paths['/v1/batches'].post.responses)).toContain('429');
+    expect(named(paths['/mcp'].post)).toEqual([
+      'query spend_cap_usd',
+      'header Idempotency-Key',
+      'header Mcp-Session-Id',
+      'header Mcp-Protocol-Version',
+    ]);
+    expect(named(paths['/mcp'].delete)).toEqual(['header Mcp-Session-Id']);
     const { responses } = paths['/v1/tasks/{task_id}/events'].get;
     expect(Object.keys(responses['200'].content)).toEqual(['text/event-stream']);
   });
