@@ -90,16 +90,20 @@ describeEachStore(
       }
     });
 
-    test('undeclared: every task runs, and the vendor refuses fewer than thirty', async () => {
+    test('undeclared: every task runs, and the vendor refuses fewer than thirty in a minute', async () => {
       const { store } = opened();
       const engine = await start(store);
       try {
         await engine.start();
         await engine.addChannel();
+        const beganMs = performance.now();
         await expectAllDone(store, await submitAll(store, [engine]));
         const { jobs, full } = await engine.vendorCounts();
         expect(jobs).toBe(USERS * OF_EACH);
-        expect(full).toBeLessThan(30);
+        // After each minute at the ceiling a probe may show more than the vendor runs: its jobs end
+        // long before a busy machine knows that.
+        const minutes = Math.ceil((performance.now() - beganMs) / 60_000);
+        expect(full).toBeLessThan(30 * minutes);
       } finally {
         await engine.stop();
       }
@@ -158,7 +162,7 @@ describeEachStore(
         expect((await draw()).status).toBe(200);
         await until('another model may serve the task', async () => {
           const [line] = await store.waiting.classes();
-          const wanted = { class: line?.class ?? '', nodes: [''], waitedMs: 0, skip: 0, limit: 1 };
+          const wanted = { class: line?.class ?? '', nodes: [''], waitedMs: 0, limit: 1 };
           return (await store.waiting.fallingBack(wanted)).length === 1;
         });
         const looked = looks;
