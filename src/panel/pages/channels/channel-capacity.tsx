@@ -178,19 +178,21 @@ const countTaken = ({ running, abandoned }: Pick<ModelCapacity, 'running' | 'aba
 
 type SlotsProps = {
   capacity: ModelCapacity;
-  /** In one line with its bar. */
-  isLine?: boolean;
+  /** In one line with its bar, or without it. */
+  as?: 'line' | 'text';
 };
 
 /** "3 of 5" with a bar, or "3" where the limit is not known. */
-export function Slots({ capacity: { running, abandoned, limit }, isLine }: SlotsProps) {
+export function Slots({ capacity: { running, abandoned, limit }, as }: SlotsProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const taken = countTaken({ running, abandoned });
   if (limit === null) return format.number(taken);
+  const text = t('queue.slotsOf', { taken: format.number(taken), limit: format.number(limit) });
+  if (as === 'text') return text;
   return (
-    <div className={classes.slots} data-line={isLine || undefined}>
-      <span>{t('queue.slotsOf', { taken: format.number(taken), limit: format.number(limit) })}</span>
+    <div className={classes.slots} data-line={as === 'line' || undefined}>
+      <span>{text}</span>
       <Progress.Root size={6} className={classes.slotBar}>
         <Progress.Section value={(100 * running) / limit} aria-label={t('channels.slotsInUse')} />
         {abandoned > 0 && (
@@ -300,16 +302,12 @@ function ModelTable({ channel }: { channel: Channel }) {
       brief={(each) => (
         <RowBrief
           name={each.model}
-          figure={each.limit === null ? undefined : <Slots capacity={each} isLine />}
+          figure={each.limit === null ? undefined : <Slots capacity={each} as={isAlone(each) ? 'text' : 'line'} />}
           state={<ModelState model={each} channel={channel} />}
           facts={[each.limit === null ? `${t('channels.slotsInUse')}: ${format.number(countTaken(each))}` : '']}
           wraps
-          detail={
-            <>
-              <LimitReason capacity={each} />
-              {isAlone(each) && <Box mt={6}>{wake}</Box>}
-            </>
-          }
+          detail={<LimitReason capacity={each} />}
+          {...(isAlone(each) ? { actions: <Box me={8}>{wake}</Box> } : {})}
         />
       )}
     />
