@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
 import { type OpenedStore, openTestStore, pluginSource, startSandbox } from '../plugins/support.ts';
-import { addCaller, BALANCE, type Engine, jsonRequest, readBalance, startEngine } from './harness.ts';
+import { until } from '../support/until.ts';
+import { addCaller, BALANCE, type Engine, jsonRequest, readBalance, startEngine, WAITING } from './harness.ts';
 
 const sandbox = startSandbox();
 const source = (key: string, meta: object, hook: string): string =>
@@ -218,6 +219,50 @@ test('a result that is not retained is in the answer alone', async () => {
   ]);
   expect(await opened.store.tasks.byUser(caller.user.id, id)).toBeUndefined();
   expect(BALANCE - (await readBalance(opened.store, caller.user.id))).toBe(5_000);
+});
+
+test('a result that is not retained and whose client left while it waited is stored for a repeat, not for good', async () => {
+  const own = await openTestStore('sqlite');
+  const full = await startEngine(own.store, sandbox, {
+    ...{ allowPrivate: true, waiting: () => WAITING, factory: [source('snap', { routes }, SNAPSHOT)] },
+  });
+  const path = full.surfaces.openNativePath('POST', '/snap/now');
+  try {
+    const channel = { name: 'snap', baseUrl: vendor.url.origin, models: ['snap-1'], taskPluginKey: 'snap' };
+    await full.addChannel({ ...channel, limits: { maxRunning: 1 } });
+    await full.billing.prices.save({ pluginKey: 'snap', model: 'snap-1', expression: '0.01 * u("images")' });
+    await full.start();
+    if (path?.kind !== 'route') throw new Error('no route');
+    const caller = await addCaller(own.store);
+    const order = (more: object) => {
+      const request = { ...jsonRequest({ model: 'snap-1' }), path: '/snap/now', ...more };
+      return path.answer({ caller, requestId: 'r', request, admit: async () => {} });
+    };
+    [stream, repeats, requests] = [[': still here\n\n'], true, 0];
+    const first = order({});
+    await until(async () => requests === 1);
+    const left = new AbortController();
+    const waits = order({ idempotencyKey: 'once', signal: left.signal }).catch((error) => error);
+    await until(async () => (await own.store.waiting.classes()).length > 0);
+    left.abort();
+    expect(await waits).toMatchObject({ code: 'tasks.wait_over' });
+    stream = ['event: image\ndata: a\n\nevent: done\ndata: x\n\n'];
+    await first;
+    const stored = await until(async () => {
+      const noted = await own.store.retention.unstoredTasks('', 10);
+      const tasks = await Promise.all(noted.map(({ taskId }) => own.store.tasks.byTaskId(taskId)));
+      return tasks.find((task) => task?.hiddenAt === 0);
+    });
+    expect(stored).toMatchObject({ status: 'SUCCESS', data: { images: ['a'] } });
+    const repeated = await order({ idempotencyKey: 'once' });
+    expect(repeated).toMatchObject({ replayed: true, body: { id: stored.taskId, data: { images: ['a'] } } });
+    expect(await own.store.tasks.byUser(caller.user.id, stored.taskId)).toBeUndefined();
+  } finally {
+    repeats = false;
+    path?.release();
+    await full.stop();
+    await own.close();
+  }
 });
 
 function deep(levels: number): object {

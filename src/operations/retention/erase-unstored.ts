@@ -6,8 +6,9 @@ import { CONTENT_PARTS, clearContent } from './strip-content.ts';
 
 /**
  * Erases the answers of tasks of which nothing is to be stored: `store: false`, or a key that says
- * so; `tasks/submission/request-options.ts` reads both. A result that is still being copied needs
- * its answer. Kept results stay by their own rule.
+ * so; `tasks/submission/request-options.ts` reads both. So too the results of routes that retain
+ * none, where no client took them. A result that is still being copied needs its answer. Kept
+ * results stay by their own rule.
  */
 export function eraseUnstoredStep({ store, clock }: { store: Store; clock: Clock }): RetentionStep {
   let after = '';

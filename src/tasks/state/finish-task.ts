@@ -22,9 +22,17 @@ export const toLease = (task: TaskRecord): Lease => ({
 
 /**
  * `change`: further columns to write with the ending. `lease`: the task's own unless given.
- * `waits`: it waits, and is taken out of its queue.
+ * `waits`: it waits, and is taken out of its queue. `isRetained`: false for a result that a client
+ * gets in the answer alone: where nobody takes it, it is erased an hour after the end.
  */
-type Finish = { task: TaskRecord; ending: Ending; change?: TaskAdvance['change']; lease?: Lease; waits?: boolean };
+type Finish = {
+  task: TaskRecord;
+  ending: Ending;
+  change?: TaskAdvance['change'];
+  lease?: Lease;
+  waits?: boolean;
+  isRetained?: boolean;
+};
 
 /** The lease under which a task is taken out of its queue and ended in the same transaction. */
 const TAKEN_FOR_MS = 30_000;
@@ -39,7 +47,7 @@ const ABANDONED_SECONDS = 600;
  */
 export async function finishTask(
   deps: TaskDeps,
-  { task, ending, change = {}, lease = toLease(task), waits = false }: Finish,
+  { task, ending, change = {}, lease = toLease(task), waits = false, isRetained = true }: Finish,
 ): Promise<boolean> {
   const { clock, billing } = deps;
   const now = clock.unix();
@@ -99,7 +107,8 @@ export async function finishTask(
     if (!isAdvanced) return false;
     await recordTransition(deps, tx, { task, change: final });
     if (task.status === 'NOT_START' && task.waitingSince > 0) await tx.results.releaseHeld(task.taskId);
-    wantsResults = succeeded && (await scheduleResultCopies(deps, tx, task));
+    wantsResults = succeeded && isRetained && (await scheduleResultCopies(deps, tx, task));
+    if (!isRetained && task.execution.stored !== false) await tx.retention.addUnstored(task.taskId);
     if (!succeeded && ending.releasesIdempotencyKey) await tx.idempotency.free(task.userId, task.taskId);
     return true;
   };

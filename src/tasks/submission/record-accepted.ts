@@ -35,6 +35,8 @@ export async function recordAccepted(
 ): Promise<TaskRecord> {
   const { immediate } = result;
   const isRetained = submission.retainResult !== false;
+  // A client that waits for its turn reads the result from the store.
+  const isStored = isRetained || task.waitingSince > 0;
   // The submission's own state comes first, the result's state is the fallback.
   const state = result.state.kind === 'keep' && immediate ? immediate.state : result.state;
   const { plugin, caller, channel, context, credential } = submission;
@@ -66,7 +68,8 @@ export async function recordAccepted(
       ? finishTask(deps, {
           task,
           ending: immediateEnd.ending,
-          change: { ...accepted, ...immediateEnd.change, ...(isRetained ? {} : { data: null, state: null }) },
+          change: { ...accepted, ...immediateEnd.change, ...(isStored ? {} : { data: null, state: null }) },
+          isRetained,
         })
       : deps.node.writes.accepted({
           lease: toLease(task),
@@ -91,7 +94,7 @@ export async function recordAccepted(
   const stored = isAnswered ? await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined) : undefined;
   const recorded = stored ?? { ...task, ...accepted, status: immediateEnd.ending.status };
   // The client's answer is made of it; nothing else has it.
-  return isRetained ? recorded : { ...recorded, data: accepted.data ?? null };
+  return isStored ? recorded : { ...recorded, data: accepted.data ?? null };
 }
 
 type ImmediateJob = Pick<PreparedSubmission, 'channel' | 'credential'> &

@@ -19,6 +19,7 @@ type StoredRequest = Pick<ClientRequest, 'method' | 'path' | 'params' | 'query' 
   requestId: string;
   generation: number;
   background: boolean;
+  retainResult?: false;
   body: StoredBody;
   model: string;
   action: string;
@@ -53,6 +54,7 @@ export async function storeRequest(deps: TaskDeps, submission: Submission): Prom
   const stored: StoredRequest = {
     ...{ method, path, params, query, contentType, accept, surface, requestId, generation },
     background: submission.background === true,
+    ...(submission.retainResult === false ? { retainResult: false } : {}),
     body: held.value,
     model: intent.model,
     action: intent.action,
@@ -115,6 +117,7 @@ export async function restoreSubmission(
     },
     intent: { model, action, requestBody: 'requestBody' in stored ? stored.requestBody : value },
     ...(stored.background ? { background: true } : {}),
+    ...(stored.retainResult === false ? { retainResult: false } : {}),
     ...(stored.origin ? { originTasks: await findOrigin(deps, caller.user, stored.origin) } : {}),
     ...(task.execution.repeats === undefined ? {} : { repeats: task.execution.repeats }),
   };
