@@ -93,7 +93,7 @@ test('a newer release is found, takes the place of the executable after a backup
   expect(await readVersion(previous)).toBe(former);
 });
 
-testInFullRun('where BACKUP_TO is set, it makes a backup there as `backup create` does', async () => {
+testInFullRun('where BACKUP_TO is set, it makes a backup there, and says what is missing in it', async () => {
   const path = install();
   const place = temporaryFolder();
   const { code, out, err } = await runCommand(['upgrade', '--json', '--data-dir', dataDir], {
@@ -101,7 +101,10 @@ testInFullRun('where BACKUP_TO is set, it makes a backup there as `backup create
     env: { UPGRADE_URL: release.folder, UPGRADE_PUBLIC_KEY: release.key.publicKey.text, BACKUP_TO: place },
   });
   expect([code, err]).toEqual([0, '']);
-  const [, id = ''] = /^backup (\S+)$/.exec((JSON.parse(out) as { backup: string }).backup) ?? [];
+  const { backup, warnings } = JSON.parse(out) as { backup: string; warnings: string[] };
+  const [, id = ''] = /^backup (\S+)$/.exec(backup) ?? [];
+  // Nothing is set that would encrypt them.
+  expect(warnings).toEqual([expect.stringContaining('secrets')]);
   expect(existsSync(join(place, id, 'manifest.json'))).toBe(true);
 });
 

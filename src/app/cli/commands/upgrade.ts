@@ -88,16 +88,21 @@ async function upgrade(input: CommandInput, config: Config, read: ReadFile): Pro
     writeNext(paths, await fetchExecutable(offered, read));
     await requireUsable(paths.next, version, config);
     const backup = { config, version: VERSION, next: version };
-    const copy = isCopied
+    const { copy, warnings } = isCopied
       ? await runAsOwner(config.dataDir, () => backUpDatabase({ ...backup, signal: stopSignals() }))
-      : undefined;
+      : { copy: undefined, warnings: [] };
     swapInNext(paths);
     const lines = [
       `taskgate ${version} is installed; ${VERSION} is kept as ${paths.previous}`,
       ...(copy ? [`Backed up: ${copy}`] : []),
+      ...warnings.map((each) => `warning: ${each}`),
       RESTART,
     ];
-    answer(input, { ok: true, version, former: VERSION, previous: paths.previous, backup: copy }, lines.join('\n'));
+    answer(
+      input,
+      { ok: true, version, former: VERSION, previous: paths.previous, backup: copy, warnings },
+      lines.join('\n'),
+    );
     return EXIT.ok;
   } finally {
     rmSync(paths.next, { force: true });
