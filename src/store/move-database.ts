@@ -119,6 +119,8 @@ async function move({ source, target, clock, onTable }: Move): Promise<MoveRepor
     onTable(table.name, was.rows);
   }
   await compareLedger(source, target);
+  // One that was started since has written what the target lacks.
+  if (source.dialect === 'postgres') await requireNoNode(source.run);
   await target.finish(await source.lastIds());
   // From here on the source serves nobody, and the next run continues one that ends here.
   await writeNote(source, { state: 'gone', at: clock.unix() });

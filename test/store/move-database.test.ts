@@ -90,6 +90,22 @@ test('a move that was ended goes on, and until then neither database serves the 
   expect(move(from, to)).rejects.toThrow('closed for good');
 });
 
+test('nothing is switched over when a node was started on the former database', async () => {
+  const [from, to] = [await postgres(), sqlite()];
+  await fill(from);
+  let starting: Promise<void> | undefined;
+  const start = () => {
+    starting ??= runRaw(
+      from,
+      `insert into nodes (id, role, version, started_at, heartbeat_at, fingerprints)
+        values ('late', 'all', '1', 1, extract(epoch from now())::bigint, '[]')`,
+    );
+  };
+  await expect(move(from, to, start)).rejects.toThrow('The node late runs on the PostgreSQL database');
+  await starting;
+  await open(from);
+});
+
 test('nothing is switched over where a row differs, and a database with data of its own is refused', async () => {
   const [from, to] = [sqlite(), sqlite()];
   await fill(from);
