@@ -3,7 +3,7 @@ import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { ALICE, CLIENT, type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
-import { openTestStore } from './harness.ts';
+import { bearer, openTestStore } from './harness.ts';
 import { bindAt, goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
 import { refusal } from './refusal.ts';
 
@@ -192,6 +192,17 @@ describe('providers that root adds', () => {
     await store.identities.claim({ provider: 'discord', subject: 'root', userId: root.id, createdAt: 1 });
     expect((await noPasswords.oauth.providers.update(id, off)).after.enabled).toBe(false);
     await store.identities.releaseAll(root.id);
+  });
+
+  test('lock-out: a provider whose secret cannot be read is no way to sign in', async () => {
+    const { id, slug } = await add();
+    const login = await logInAt(auth, idp, { provider: slug });
+    const caller = await auth.authenticatePanel(bearer(login));
+    await store.identities.claim({ provider: 'discord', subject: 'left', userId: caller.user.id, createdAt: 1 });
+    await store.providers.update(id, { clientSecretSealed: 'sealed under a former secret', updatedAt: 2 });
+    await refusal(auth.oauth.bindings.unbind(caller, 'discord'), 'auth.last_way_in');
+    await auth.oauth.providers.update(id, { client_secret: 'entered again' });
+    await auth.oauth.bindings.unbind(caller, 'discord');
   });
 
   test('an address is verified only by the same object that contains it', async () => {

@@ -53,7 +53,8 @@ async function startNode(store: Store, options: NodeOptions = {}): Promise<Node>
     secretBox,
     clock: systemClock,
     reload: () => live.reload(),
-    rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, NODE)),
+    rootHasOtherSignInMethod: (tx, changed) =>
+      rootHasOtherSignInMethod(tx, { settings: authSettings(changed, NODE), secretBox }),
   });
   return { service, live, status: () => showStatus(live) };
 }

@@ -104,7 +104,8 @@ export async function withAccounts<T>(
       secretBox,
       clock: systemClock,
       reload: async () => {},
-      rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, node)),
+      rootHasOtherSignInMethod: (tx, changed) =>
+        rootHasOtherSignInMethod(tx, { settings: authSettings(changed, node), secretBox }),
     });
     const done = await work({
       auth,

@@ -69,7 +69,8 @@ export function composeHttp(
     secretBox,
     clock,
     reload: () => options.reload(),
-    rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, node)),
+    rootHasOtherSignInMethod: (tx, changed) =>
+      rootHasOtherSignInMethod(tx, { settings: authSettings(changed, node), secretBox }),
   });
   const offeredModels = () => listOfferedModels(plugins, channels);
   const demo = createDemoChannel({ store, channels, plugins, secretBox, clock, logger });

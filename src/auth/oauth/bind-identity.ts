@@ -1,4 +1,4 @@
-import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import { type Clock, type Logger, type SecretBox, sentence } from '../../kernel/index.ts';
 import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { requireSignInMethod } from '../accounts/last-sign-in-method.ts';
 import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
@@ -14,6 +14,7 @@ type Deps = {
   clock: Clock;
   logger: Logger;
   config: AuthConfig;
+  secretBox: SecretBox;
   settingsIn: SettingsIn;
   notifyOwner: NotifyOwner;
 };
@@ -69,11 +70,11 @@ export async function listBindings(
  * would lose its last sign-in method.
  */
 export async function unbindIdentity(
-  ctx: Pick<Deps, 'store' | 'logger' | 'settingsIn' | 'notifyOwner'>,
+  ctx: Pick<Deps, 'store' | 'logger' | 'settingsIn' | 'secretBox' | 'notifyOwner'>,
   principal: PanelPrincipal,
   provider: string,
 ): Promise<string> {
-  const { store, logger, settingsIn } = ctx;
+  const { store, logger, settingsIn, secretBox } = ctx;
   const { user, sid } = requireSession(principal);
   const subject = await store.transaction(async (tx) => {
     // The lock orders two concurrent unbindings, so that together they cannot remove the last two
@@ -82,7 +83,7 @@ export async function unbindIdentity(
     const bound = (await tx.identities.list(user.id)).find((identity) => identity.provider === provider);
     if (!holder || !bound || provider === MAIL_PROVIDER) throw authErrors.binding_not_found();
     await tx.identities.release(user.id, provider);
-    await requireSignInMethod(tx, holder, await settingsIn(tx));
+    await requireSignInMethod(tx, holder, { settings: await settingsIn(tx), secretBox });
     return bound.subject;
   });
   logger.info({ userId: user.id, sid, provider }, 'identity unbound');

@@ -110,7 +110,7 @@ export async function updateProvider(
   id: number,
   { client_secret: secret, force = false, ...change }: ProviderChange & { force?: boolean },
 ): Promise<{ before: ProviderView; after: ProviderView }> {
-  const { store, clock, settingsIn } = ctx;
+  const { store, clock } = ctx;
   const sealed = sealSecret(ctx, secret);
   const { before, after } = await store.transaction(async (tx) => {
     // The lock orders concurrent changes, so that none overwrites the other.
@@ -120,10 +120,10 @@ export async function updateProvider(
     const fields = validateProvider({ ...former, ...withoutUndefined(change) }, former);
     if (before.clientSecretSealed !== '' && !sealed.clientSecretSealed) checkSecretKeepsReceivers(former, fields);
     checkIdentitiesKeepOwners(former, fields, { identities: await tx.identities.countProvider(before.slug), force });
-    const rootCouldSignIn = await canRootSignIn(tx, settingsIn);
+    const rootCouldSignIn = await canRootSignIn(tx, ctx);
     const after = await tx.providers.update(id, { ...toRecord(fields), ...sealed, updatedAt: clock.unix() });
     if (!after) throw authErrors.provider_not_found();
-    if (rootCouldSignIn && !(await canRootSignIn(tx, settingsIn))) throw rootLockedOut();
+    if (rootCouldSignIn && !(await canRootSignIn(tx, ctx))) throw rootLockedOut();
     return { before, after };
   });
   return { before: describe(ctx, before), after: describe(ctx, after) };

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import { type Clock, type Logger, type SecretBox, sentence } from '../../kernel/index.ts';
 import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
 import { requireSignInMethod } from '../accounts/last-sign-in-method.ts';
 import type { AuthSettings } from '../config.ts';
@@ -19,6 +19,7 @@ export type AddressDeps = {
   clock: Clock;
   logger: Logger;
   settings: () => AuthSettings;
+  secretBox: SecretBox;
   proofs: SecurityProofs;
   limitCodeRequests: RequestLimit;
   allowMail: MailLimit;
@@ -97,17 +98,17 @@ export async function bindAddress(
  * `auth.changed_meanwhile`.
  */
 export async function unbindAddress(
-  ctx: Pick<AddressDeps, 'store' | 'clock' | 'logger' | 'settings' | 'proofs' | 'notifyOwner'>,
+  ctx: Pick<AddressDeps, 'store' | 'clock' | 'logger' | 'settings' | 'secretBox' | 'proofs' | 'notifyOwner'>,
   principal: PanelPrincipal,
   { proof }: { proof: string | undefined },
 ): Promise<void> {
-  const { store, clock, logger, settings } = ctx;
+  const { store, clock, logger, settings, secretBox } = ctx;
   const { user } = requireSession(principal);
   await requireProof(ctx, principal, proof);
   const former = await store.transaction(async (tx) => {
     const present = await lockUnchanged(tx, user);
     if (present.email === null) throw authErrors.binding_not_found();
-    await requireSignInMethod(tx, present, settings());
+    await requireSignInMethod(tx, present, { settings: settings(), secretBox });
     await setEmail(tx, user.id, { email: null, at: clock.unix() });
     return present.email;
   });

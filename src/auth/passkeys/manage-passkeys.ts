@@ -1,4 +1,4 @@
-import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import { type Clock, type Logger, type SecretBox, sentence } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { hasSignInMethod, requireSignInMethod } from '../accounts/last-sign-in-method.ts';
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
@@ -22,6 +22,7 @@ type Deps = {
   logger: Logger;
   settings: () => AuthSettings;
   settingsIn: SettingsIn;
+  secretBox: SecretBox;
   tokens: SessionTokens;
   sessions: SessionRegistry;
   proofs: SecurityProofs;
@@ -83,10 +84,10 @@ export async function deletePasskeys(
     async write(tx) {
       // First: it locks the user's row, so that every other change of the account waits.
       const advanced = await tx.users.moveAuthVersion(user.id, user.authVersion);
-      const settings = await ctx.settingsIn(tx);
-      const couldSignIn = await hasSignInMethod(tx, user, settings);
+      const ways = { settings: await ctx.settingsIn(tx), secretBox: ctx.secretBox };
+      const couldSignIn = await hasSignInMethod(tx, user, ways);
       await (id === undefined ? tx.passkeys.deleteAll(user.id) : tx.passkeys.delete(id, user.id));
-      if (couldSignIn) await requireSignInMethod(tx, user, settings);
+      if (couldSignIn) await requireSignInMethod(tx, user, ways);
       return advanced;
     },
   });

@@ -125,14 +125,14 @@ export function createAuth({ settings: source, ...given }: AuthDeps): Auth {
       notifyOwner,
     }),
     ...registrationOperations({ store, clock, logger, upstream, config, settings, passwords, ...mails }),
-    ...addressOperations({ store, clock, logger, settings, proofs, notifyOwner, ...mails }),
+    ...addressOperations({ store, clock, logger, settings, secretBox, proofs, notifyOwner, ...mails }),
     passwords: {
       ...resetOperations({ store, logger, upstream, settings, sessions, passwords, notifyOwner, ...mails }),
       signIn: (request) => signInWithPassword(passwordDeps, request),
       change: (principal, change) => changePassword(passwordChange, principal, change),
     },
     ...factorOperations({ ...signInDeps, sessions, ...factors }),
-    ...passkeyOperations({ ...signInDeps, settings, settingsIn, sessions, proofs }),
+    ...passkeyOperations({ ...signInDeps, settings, settingsIn, secretBox, sessions, proofs }),
     oauth: {
       ...oauthOperations({ ...signInDeps, secretBox, settings, settingsIn, findProvider }),
       providers: providerOperations({ store, clock, secretBox, settings, settingsIn, upstream }),

@@ -126,6 +126,7 @@ export function passkeyOperations(
   ctx: SignInDeps & {
     settings: () => AuthSettings;
     settingsIn: SettingsIn;
+    secretBox: SecretBox;
     sessions: SessionRegistry;
     proofs: SecurityProofs;
   },
