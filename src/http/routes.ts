@@ -129,7 +129,7 @@ export const accountGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
     signInRoutes(kit, { auth, cookies, clock }),
     registrationRoutes(kit, deps),
     mailCodeRoutes(kit, deps),
-    accountRoutes(kit, { auth, results: http.taskRooms.results }),
+    accountRoutes(kit, { auth, audit: deps.audit, results: http.taskRooms.results }),
     accountSettingsRoutes(kit, deps),
     balanceAlertRoutes(kit, { auth, audit: deps.audit, onChosen: accounts.onBalanceAlert }),
     twoFactorRoutes(kit, deps),

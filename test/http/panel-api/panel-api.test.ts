@@ -625,7 +625,7 @@ describe('every route declares who may call it', () => {
       'access-token': ['POST /api/user/token'],
       'channel-key': ['POST /api/channel/{id}/credentials/{credential}/key', 'POST /api/channel/{id}/key'],
       quote: ['POST /api/price/quote', 'POST /api/task/quote'],
-      verify: ['POST /api/verify'],
+      verify: ['POST /api/verify', 'PUT /api/user/self'],
       'x-limit-model-requests': [
         'POST /api/task',
         'POST /api/task/{task_id}/retry',

@@ -52,6 +52,17 @@ test('root ends all of a user’s sessions', async () => {
   expect(row).toMatchObject({ target: `user:${id}`, detail: { revoked_count: 2 } });
 });
 
+test('a user who ends sessions of their own leaves an audit row', async () => {
+  const id = panel.addUser('ella', 1);
+  const [mine, other] = [await panel.logIn('ella'), await panel.logIn('ella')];
+  await panel.send(`/api/user/sessions/${other.sid}`, { method: 'DELETE', token: mine.token });
+  const by = { username: 'ella', target: `user:${id}` };
+  expect((await panel.audit('user.session.revoke'))[0]).toMatchObject({ ...by, detail: { sid: other.sid } });
+  await panel.logIn('ella');
+  await panel.send('/api/user/sessions/revoke-others', { method: 'POST', token: mine.token });
+  expect((await panel.audit('user.sessions.revoke'))[0]).toMatchObject({ ...by, detail: { revoked_count: 1 } });
+});
+
 test('root may end the session in use', async () => {
   const { token, sid } = await panel.logIn('root');
   const ended = await panel.send(`/api/user/1/sessions/${sid}`, { method: 'DELETE', token });

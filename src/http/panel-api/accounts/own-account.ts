@@ -9,8 +9,10 @@ import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { type BeginExport, streamDocument } from '../stream-export.ts';
 
+type AccountDeps = { auth: Auth; audit: RecordAudit; results: Pick<Results, 'usage'> };
+
 /** The signed-in user's account and sessions, to read and to end. */
-export function accountRoutes(kit: Kit, { auth, results }: { auth: Auth; results: Pick<Results, 'usage'> }) {
+export function accountRoutes(kit: Kit, { auth, audit, results }: AccountDeps) {
   return new Elysia({ normalize: false, tags: ['Account'] })
     .use(kit)
     .get('/api/user/self', async ({ panel }) => ok(await auth.describe(panel)), {
@@ -29,14 +31,26 @@ export function accountRoutes(kit: Kit, { auth, results }: { auth: Auth; results
       session: true,
       detail: { summary: 'List your active sessions, the current one first' },
     })
-    .delete('/api/user/sessions/:sid', async ({ panel, params }) => ok(await auth.sessions.revoke(panel, params.sid)), {
-      session: true,
-      detail: { summary: 'Sign out one of your devices' },
-    })
-    .post('/api/user/sessions/revoke-others', async ({ panel }) => ok(await auth.sessions.revokeOthers(panel)), {
-      session: true,
-      detail: { summary: 'Sign out all other devices' },
-    });
+    .delete(
+      '/api/user/sessions/:sid',
+      async ({ panel, origin, params }) => {
+        const ended = await auth.sessions.revoke(panel, params.sid);
+        const detail = { sid: ended.revoked_sid };
+        await audit({ panel, origin }, { action: 'user.session.revoke', target: `user:${panel.user.id}`, detail });
+        return ok(ended);
+      },
+      { session: true, detail: { summary: 'Sign out one of your devices' } },
+    )
+    .post(
+      '/api/user/sessions/revoke-others',
+      async ({ panel, origin }) => {
+        const ended = await auth.sessions.revokeOthers(panel);
+        const target = `user:${panel.user.id}`;
+        await audit({ panel, origin }, { action: 'user.sessions.revoke', target, detail: ended });
+        return ok(ended);
+      },
+      { session: true, detail: { summary: 'Sign out all other devices' } },
+    );
 }
 
 const describeStorage = (kept: Awaited<ReturnType<Results['usage']>>) => ({
@@ -82,6 +96,8 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit, exportUser, begin
       {
         user: true,
         critical: true,
+        // As POST /api/verify, which checks the same password.
+        perUser: 'verify',
         body: strictObject({
           display_name: t.Optional(t.String({ maxLength: 500, description: 'At most 64 characters.' })),
           language: t.Optional(t.String({ maxLength: 20, description: 'en, zh, ja, es, de, pt' })),
