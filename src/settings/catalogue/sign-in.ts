@@ -61,7 +61,7 @@ export const signInOptions = {
 } satisfies OptionRules;
 
 export const challengeOptions = {
-  /** Whether people must pass Cloudflare Turnstile to register and to have a code or link mailed. */
+  /** Whether people must pass Turnstile to register or to have a code or link mailed. */
   TurnstileCheckEnabled: { proof: 'settings.security', ...boolean(false) },
   TurnstileSiteKey: { proof: 'settings.security', ...identifier('the site key of Turnstile') },
   TurnstileSecretKey: { proof: 'settings.security', ...secret('the secret key of Turnstile') },
