@@ -371,6 +371,51 @@ describeEachStore(
         await vendor.stop(true);
       }));
 
+    /** A task that waits for `demo-video` while an account frees that maps its model to `other`. */
+    async function moveToOther(engine: Engine, store: Store, other: string): Promise<string> {
+      const mapped = (to: string) => ({ models: ['alias'], modelMapping: { alias: to } });
+      await engine.addChannel({ ...mapped('demo-video'), limits: { maxRunning: 1 } });
+      const caller = await addCaller(store);
+      const send = (prompt: string) => {
+        const request = jsonRequest({ model: 'alias', prompt, seconds: 5 });
+        return engine.surfaces.submitGeneric(caller, { requestId: 'request', pluginKey: 'demo', request });
+      };
+      await send(`a ${HELD}`);
+      const { taskId } = await send('a [duration=0.1] [seconds=8]');
+      await engine.addChannel(mapped(other));
+      return taskId;
+    }
+
+    test('a task that another model of the vendor serves costs at most what was accepted, by what was made', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        // An order of 5 s reserves nothing by either.
+        for (const [model, usd] of Object.entries({ 'demo-video': 0.02, dear: 2 })) {
+          const expression = `u("seconds") > 5 ? ${usd} * u("seconds") : 0`;
+          await engine.billing.prices.save({ pluginKey: '*', model, expression });
+        }
+        const taskId = await moveToOther(engine, store, 'dear');
+        expect(await ended(store, taskId)).toMatchObject({
+          ...{ status: 'SUCCESS', quota: billFor(8), properties: { upstreamModelName: 'dear' } },
+          billing: { outcome: { usd: 16, capped: true } },
+        });
+      }));
+
+    test('the timeline says that an account had too few slots left, and not that it was dearer', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        const { capacity } = engine;
+        const { lacking } = capacity;
+        // Others have taken them since the task left its queue.
+        capacity.lacking = (scope, wanted, held) =>
+          held === undefined ? lacking(scope, wanted) : { pool: scope.pool, model: scope.model };
+        await engine.billing.prices.save({ pluginKey: '*', model: 'cheap', expression: '0.001 * u("seconds")' });
+        const taskId = await moveToOther(engine, store, 'cheap');
+        const detail = await until('it is noted', async () => {
+          const events = await store.tasks.events(taskId);
+          return events.find(({ kind }) => kind === 'passed_over')?.detail;
+        });
+        expect(detail).toMatch(/^#\d+ slots/);
+      }));
+
     test('a wait that is over ends the task, with a refund and the reason', () =>
       withEngine(opened(), { rules: { maxWaitMs: 300 } }, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });

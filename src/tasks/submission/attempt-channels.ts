@@ -129,10 +129,13 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           if (isWaiting(task)) return task;
         } else if (task) {
           const moved = await moveTask(deps, prepared, { task, choice, attempt: tried.length, taken });
-          if (!moved) {
+          if (typeof moved === 'string') {
             endSlot(deps, dispatch);
-            lastError ??= taskErrors.queue_full({ message: sentence('tasks.too_dear') });
-            passedOver.push(`${nameAccount(deps, account)} price`);
+            lastError ??=
+              moved === 'price'
+                ? taskErrors.queue_full({ message: sentence('tasks.too_dear') })
+                : taskErrors.wait_over();
+            passedOver.push(`${nameAccount(deps, account)} ${moved}`);
             continue;
           }
           task = moved.task;

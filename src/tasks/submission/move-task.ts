@@ -14,25 +14,30 @@ type Move = { task: TaskRecord; choice: Choice; attempt: number; taken: TakenEnt
 /**
  * Moves the task to the account that it is sent by now. A task that waited keeps the price that was
  * accepted for its model at the vendor; for another model it costs what that costs now, and never
- * more than was accepted. Undefined: this account cannot take it.
+ * more than was accepted. A word says why this account cannot take it: its `price`, no slot that is
+ * left (`full`), or `slots`: it takes more than are left.
  * @throws tasks.submission_interrupted if the lease was lost
  */
 export async function moveTask(
   deps: TaskDeps,
   { channel, plugin, generation, action, upstreamModel, quote, slots }: PreparedSubmission,
   { task, choice, attempt, taken }: Move,
-): Promise<{ task: TaskRecord; dispatch: Dispatch } | undefined> {
+): Promise<{ task: TaskRecord; dispatch: Dispatch } | 'price' | 'full' | 'slots'> {
   const accepted = taken?.task;
   const isAccepted = accepted?.properties.upstreamModelName === upstreamModel;
-  if (accepted && !isAccepted && quote.quota > readAccepted(accepted).quota) return undefined;
+  // The price of another model at the vendor, or of another one than was asked for, is bound by the
+  // accepted one (`billing/final-bill.ts`).
+  const bound = accepted && (isAccepted ? accepted.billing.accepted : readAccepted(accepted));
+  if (accepted && bound && !isAccepted) {
+    // Another plugin may not report the facts that the accepted price reads: it would be free.
+    const isUnknown = plugin.key !== accepted.platform && bound.quota === 0 && deps.billing.readsFacts(bound);
+    if (isUnknown || quote.quota > bound.quota) return 'price';
+  }
   const { credentialId } = choice.scope;
   const isInPlace = task === accepted && task.credentialId === credentialId && choice.kind === 'begun';
   if (isAccepted && isInPlace && task.action === action && task.slots === slots)
     return { task, dispatch: choice.dispatch };
   const { quota, snapshot } = accepted && isAccepted ? { quota: accepted.quota, snapshot: accepted.billing } : quote;
-  // Where another model serves than was asked for, the price of that one is the bound of its bill
-  // (`billing/final-bill.ts`).
-  const bound = accepted?.billing.accepted;
   const isOther = plugin.key !== task.platform;
   const { key: pluginKey, version: pluginVersion, sourceHash } = plugin;
   const change = {
@@ -52,7 +57,7 @@ export async function moveTask(
   };
   const { capacity, writes } = deps.node;
   const isTooLarge = choice.kind === 'begun' && capacity.lacking(choice.scope, slots, choice.dispatch.slots);
-  if (taken && isTooLarge) return undefined;
+  if (taken && isTooLarge) return 'slots';
   const resized = choice.kind === 'begun' ? capacity.resize(choice.dispatch, slots) : undefined;
   let locked: Awaited<ReturnType<LockedSlots['take']>>;
   /** Gives back the slot of a transaction that was undone: it may be run again. */
@@ -80,7 +85,7 @@ export async function moveTask(
     release();
     throw error;
   });
-  if (moved === 'full') return undefined;
+  if (moved === 'full') return moved;
   const dispatch = resized ?? locked;
   if (moved === 'moved' && dispatch) return { task: { ...task, ...change }, dispatch };
   release();
