@@ -18,7 +18,7 @@ export {
   storeBytes,
   toRetryRequest,
 } from './keep-inputs.ts';
-export { findRetryBlock, type RetryBlock, restoreRequest, restoreStoredBody } from './restore-inputs.ts';
+export { areInPlace, findRetryBlock, type RetryBlock, restoreRequest, restoreStoredBody } from './restore-inputs.ts';
 export { scheduleResultCopies } from './schedule-result-copies.ts';
 export { createSmallFiles, type SmallFiles } from './small-files.ts';
 export { storedFileCleanUpSteps } from './sweep-files.ts';

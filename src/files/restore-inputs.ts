@@ -57,8 +57,15 @@ async function areKept(
 ): Promise<boolean> {
   const rows = new Map((await store.results.listInputs(task.taskId)).map((row) => [row.artifactKey, row.sha256]));
   if (!files.every(({ sha256 }, index) => rows.get(inputKey(index)) === sha256)) return false;
-  if (!look) return true;
-  const sizes = await Promise.all(files.map(({ sha256 }) => storage.files.size(sha256)));
+  return !look || areInPlace(storage.files, files);
+}
+
+/** @throws store.results_unavailable */
+export async function areInPlace(
+  storage: Pick<FileDeps['storage']['files'], 'size'>,
+  files: readonly Pick<KeptInput, 'sha256' | 'size'>[],
+): Promise<boolean> {
+  const sizes = await Promise.all(files.map(({ sha256 }) => storage.size(sha256)));
   return files.every(({ size }, index) => sizes[index] === size);
 }
 

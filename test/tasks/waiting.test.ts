@@ -716,6 +716,58 @@ describeEachStore(
         await until('nobody needs it', async () => (await store.results.files('', 9))[0]?.refs === 0);
       }));
 
+    test.each([
+      ['does not answer', 'unavailable'],
+      ['is not the one that was there', 'foreign'],
+      ...(IS_FULL_RUN ? [['stays silent', 'silent']] : []),
+    ])('a task waits again, and no vendor is called, while the storage of its files %s', (_, fault) => {
+      const folder = createFolderFiles({ folder: join(temporaryFolder(), 'kept'), minFreeBytes: 0 });
+      let looks = 0;
+      let isAway = false;
+      const files: FileStore = {
+        ...folder,
+        findFault: async () => (isAway && fault === 'foreign' ? sentence('place.folder_foreign') : undefined),
+        async size(sha256) {
+          if (!isAway) return folder.size(sha256);
+          looks += 1;
+          if (fault === 'unavailable') throw storeErrors.results_unavailable();
+          return fault === 'foreign' ? undefined : new Promise(() => {});
+        },
+      };
+      return withEngine(opened(), { files }, async (engine, store) => {
+        const channelId = await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, `a ${HELD}`);
+        const { taskId } = await engine.surfaces.submitVideo(caller, 'request', imageRequest());
+        isAway = true;
+        engine.finishJobs();
+        await until('its files were looked for', () => looks > 0);
+        await until('it waits again', async () => (await store.tasks.byTaskId(taskId))?.phase === 'waiting');
+        expect(await store.waiting.classes()).toMatchObject([{ waiting: 1 }]);
+        const { capacity, channels } = engine;
+        const scope = capacity.scope(channels.onlyAccount({ id: channelId }), 'demo-video');
+        expect([(await engine.counted({ taskId })).creates, capacity.freeSlots(scope)]).toEqual([0, 1]);
+      });
+    });
+
+    test('a task whose files are gone ends before its vendor is called, refunded', () => {
+      const folder = createFolderFiles({ folder: join(temporaryFolder(), 'kept'), minFreeBytes: 0 });
+      let isGone = false;
+      const files: FileStore = { ...folder, size: async (sha256) => (isGone ? undefined : folder.size(sha256)) };
+      return withEngine(opened(), { files }, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, `a ${HELD}`);
+        const { taskId } = await engine.surfaces.submitVideo(caller, 'request', imageRequest());
+        isGone = true;
+        engine.finishJobs();
+        const { status, execution } = await ended(store, taskId);
+        expect([status, execution.failure?.code]).toEqual(['FAILURE', 'tasks.inputs_gone']);
+        expect((await engine.counted({ taskId })).creates).toBe(0);
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
+      });
+    });
+
     test('a task whose files cannot be stored does not wait behind a refusal: it ends, refunded', () => {
       const folder = createFolderFiles({ folder: join(temporaryFolder(), 'kept'), minFreeBytes: 0 });
       const full = { kind: 'full' as const, ...sentence('place.folder_full', { code: 'ENOSPC' }) };

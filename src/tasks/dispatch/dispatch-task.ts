@@ -1,4 +1,5 @@
 import { type Dispatch, heldSlots, type Scope, type VendorAccount } from '../../channels/index.ts';
+import { fileErrors } from '../../files/index.ts';
 import { AppError, sentence } from '../../kernel/index.ts';
 import { FILES_NODE, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -7,11 +8,11 @@ import { attemptChannels, isOfGateway } from '../submission/attempt-channels.ts'
 import { failSubmission } from '../submission/fail-submission.ts';
 import { putBack } from '../submission/return-to-queue.ts';
 import type { TaskDeps } from '../types.ts';
-import { restoreSubmission } from '../waiting/stored-request.ts';
+import { findFiles, restoreSubmission } from '../waiting/stored-request.ts';
 import type { FindCaller } from './find-caller.ts';
 
-/** How long a task waits whose plugin may not be called just now. */
-const PLUGIN_AWAY_MS = 10_000;
+/** How long a task waits whose plugin may not be called just now, or whose files cannot be read. */
+const AWAY_MS = 10_000;
 /** The pause after an attempt that could not reach the database. */
 const STORE_AWAY_MS = 1000;
 
@@ -21,7 +22,7 @@ export type Sending = TakenWaiting & { account: VendorAccount; scope: Scope; dis
 /**
  * Sends a task that has waited: as its client asked, by the version of the plugin that accepted it,
  * for a caller who may still do so. Never rejects: what fails ends the task. One that was provably
- * not sent because the store is unavailable goes back to its queue, until `stopping` at most.
+ * not sent because a store is unavailable goes back to its queue, until `stopping` at most.
  */
 export async function dispatchTask(
   deps: TaskDeps,
@@ -40,11 +41,18 @@ export async function dispatchTask(
     const plugin = await pin.generation.findPlugin(task);
     if (!plugin || plugin.suspended()) {
       endSlot();
-      await putBackUnsent(deps, sending, { waitMs: PLUGIN_AWAY_MS, stopping });
+      await putBackUnsent(deps, sending, { waitMs: AWAY_MS, stopping });
       return;
     }
     const caller = await findCaller(task);
     const submission = await restoreSubmission(deps, { task, request: entry.request, plugin, caller });
+    const files = await findFiles(deps, entry);
+    if (files === 'unavailable') {
+      endSlot();
+      await putBackUnsent(deps, sending, { waitMs: AWAY_MS, stopping });
+      return;
+    }
+    if (files === 'gone') throw fileErrors.inputs_gone();
     attemptEndsTask = true;
     const choice = { kind: 'begun' as const, account, decoded: submission, scope, dispatch };
     const run = { taskId: task.taskId, state, taken: { task, entry, choice, isTrial: dispatch.isTrial } };
@@ -61,7 +69,7 @@ export async function dispatchTask(
       );
       endSlot();
       await putBackUnsent(deps, sending, {
-        waitMs: isStoreUnavailable(error) ? STORE_AWAY_MS : PLUGIN_AWAY_MS,
+        waitMs: isStoreUnavailable(error) ? STORE_AWAY_MS : AWAY_MS,
         stopping,
       });
       return;

@@ -1,4 +1,4 @@
-import { restoreStoredBody, type StoredBody, storeBody } from '../../files/index.ts';
+import { areInPlace, restoreStoredBody, type StoredBody, storeBody } from '../../files/index.ts';
 import { deadlineSignal, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import {
@@ -92,6 +92,35 @@ export function nameOtherModel<B extends object>(body: B, model: string): B {
   if (isObject(named.requestBody)) named.requestBody = { ...named.requestBody, model };
   if (named.fields) named.fields = { ...named.fields, model: [model] };
   return named as B;
+}
+
+/** The task holds its slot during the look. */
+const FILES_LOOK_MS = 5000;
+
+/**
+ * Looks whether the files of a request can be read. Once its vendor has got the first byte, a file
+ * that cannot be read leaves it unknown whether the vendor has a job.
+ */
+export async function findFiles(
+  { storage: { files }, clock, logger }: TaskDeps,
+  { taskId, request }: Pick<WaitingRecord, 'taskId' | 'request'>,
+): Promise<'in place' | 'gone' | 'unavailable'> {
+  const stored = (request as unknown as StoredRequest).body.files;
+  if (stored.length === 0) return 'in place';
+  const looked = new AbortController();
+  try {
+    const late = clock.sleep(FILES_LOOK_MS, looked.signal).then(() => undefined);
+    const found = await Promise.race([areInPlace(files, stored), late]);
+    if (found) return 'in place';
+    // A folder whose mount vanished looks like an empty one.
+    if (found === false && (await files.findFault()) === undefined) return 'gone';
+    logger.warn({ task_id: taskId }, 'a task waits again, for the storage of its files is unavailable');
+  } catch (error) {
+    logger.warn({ err: error, task_id: taskId }, 'a task waits again, for its files could not be read');
+  } finally {
+    looked.abort();
+  }
+  return 'unavailable';
 }
 
 type Restored = { task: TaskRecord; request: JsonObject; plugin: LoadedPlugin; caller: Caller };
