@@ -112,6 +112,8 @@ describe('the relay of the executable', () => {
       const made = await client.responses.create({ model: 'gpt-x', input: 'hello' });
       expect(made).toMatchObject({ object: 'response', model: 'gpt-real', status: 'completed' });
       expect(await client.responses.retrieve(made.id)).toMatchObject({ id: made.id });
+      // The vendor streams whenever its address has this flag.
+      expect(await client.responses.retrieve(made.id, { stream: false })).toMatchObject({ id: made.id });
       const { data } = await client.responses.inputItems.list(made.id, { limit: 5 });
       expect(data).toMatchObject([{ role: 'user', content: 'hello' }]);
       expect(vendor.requests.at(-1)).toMatchObject({ path: `/v1/responses/${made.id}/input_items`, query: '?limit=5' });

@@ -126,8 +126,17 @@ export function sendEvents(
 const frame = ({ id, event, data }: ServerEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** The error event at the end. The empty line first ends an event that was sent only in part. */
-const ACCESS_ENDED_EVENT = `\n\nevent: error\ndata: ${JSON.stringify({ ...accessEnded().error, type: 'error' })}\n\n`;
+/**
+ * The error event at the end. OpenAI's clients know `error` as an event of responses; in any other
+ * stream they throw only what has a member `error`. The empty line first ends an event that was
+ * sent only in part.
+ */
+function accessEndedEvent(isResponse: boolean): string {
+  const data = isResponse ? { ...accessEnded().error, type: 'error' } : accessEnded();
+  return `\n\n${frame({ event: 'error', data })}`;
+}
+
+type Watched = { access: AccessWatch; isResponse: boolean; onEnd?: (() => void) | undefined };
 
 /**
  * Passes a vendor's stream of events on, and ends it with an error event when the client's access
@@ -136,8 +145,7 @@ const ACCESS_ENDED_EVENT = `\n\nevent: error\ndata: ${JSON.stringify({ ...access
  */
 export function endStreamWithAccess(
   body: ReadableStream<Uint8Array>,
-  access: AccessWatch,
-  onEnd: () => void = () => {},
+  { access, isResponse, onEnd }: Watched,
 ): ReadableStream<Uint8Array> {
   const { signal } = access;
   const reader = body.getReader();
@@ -150,14 +158,14 @@ export function endStreamWithAccess(
     hasEnded = true;
     signal.removeEventListener('abort', onAbort);
     access.stop();
-    onEnd();
+    onEnd?.();
     void reader.cancel().catch(() => undefined);
     return true;
   }
   function onAbort(): void {
     // When the client leaves, it cancels the stream itself.
     if (!access.hasEnded() || !end() || !output) return;
-    output.enqueue(new TextEncoder().encode(ACCESS_ENDED_EVENT));
+    output.enqueue(new TextEncoder().encode(accessEndedEvent(isResponse)));
     output.close();
   }
 

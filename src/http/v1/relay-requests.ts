@@ -6,7 +6,7 @@ import { readAddress } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { endStreamWithAccess, openStream } from '../responses/send-events.ts';
 import { toCaller } from './route-dependencies.ts';
-import { type ContentUse, contentResponse } from './send-content.ts';
+import { type ContentUse, contentResponse, readContentHeaders } from './send-content.ts';
 
 export type RelayedKind = Parameters<Relay['takes']>[1];
 type Creation = {
@@ -26,7 +26,8 @@ type ForwardScope = {
   request: Request;
   api: ApiPrincipal;
   keepOpen: () => () => void;
-  watchAccess?: Auth['watchAccess'];
+  /** Only for a call that asks for a stream, which ends with its client's access. */
+  watchAccess?: Auth['watchAccess'] | undefined;
 };
 type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & {
   kind: Parameters<Relay['forward']>[0]['kind'];
@@ -47,7 +48,7 @@ export async function forwardCreation(
     ...(remix ? { remix } : {}),
     ...(follow ? { follow } : {}),
   });
-  return relayedResponse(answer, 'api', { access, onEnd });
+  return relayedResponse(answer, 'api', access && { access, isResponse: kind === 'response', onEnd });
 }
 
 /** Forwards it if a relay channel serves the model; otherwise undefined. */
@@ -64,14 +65,16 @@ export async function forwardObjectCall(
 ): Promise<Response> {
   // A download keeps its idle timeout: a client that does not read must free its slot.
   const onEnd = call.operation === 'content' ? undefined : keepOpen();
-  const { query } = readAddress(request);
-  const headers = Object.fromEntries(request.headers);
+  // The vendor must read this flag as the gateway does.
+  const { stream: _, ...others } = readAddress(request).query;
+  const query = watchAccess ? { ...others, stream: ['true'] } : others;
+  const headers = readContentHeaders(request, call);
   const use = call.operation === 'content' ? 'key' : 'api';
   const forward = (signal: AbortSignal) =>
     relay.forward({ userId: api.user.id, kind, id }, { ...call, query, headers, signal });
-  if (!watchAccess || !query.stream) return relayedResponse(await forward(request.signal), use);
+  if (!watchAccess) return relayedResponse(await forward(request.signal), use);
   const access = watchAccess(api, request.signal);
-  return relayedResponse(await openStream(access, forward), use, { access, onEnd });
+  return relayedResponse(await openStream(access, forward), use, { access, isResponse: kind === 'response', onEnd });
 }
 
 const NOT_FOUND = ['tasks.task_not_found', 'tasks.not_found', 'http.not_found'];
@@ -86,21 +89,21 @@ export async function findOrRelay<T>(own: () => Promise<T>, relayed: () => Promi
   }
 }
 
-type Streamed = { access?: AccessWatch | undefined; onEnd?: (() => void) | undefined };
+type Streamed = Parameters<typeof endStreamWithAccess>[1];
 
 /** A vendor's bytes on our own origin get the same protective headers as artifacts. */
-export function relayedResponse(answer: RelayAnswer, use: ContentUse, { access, onEnd }: Streamed = {}): Response {
+export function relayedResponse(answer: RelayAnswer, use: ContentUse, streamed?: Streamed): Response {
   const isEvents = answer.headers['content-type']?.startsWith('text/event-stream') ?? false;
-  const isWatched = access && isEvents && answer.body instanceof ReadableStream;
-  if (!isWatched) access?.stop();
-  const body = isWatched ? endStreamWithAccess(answer.body as ReadableStream<Uint8Array>, access, onEnd) : answer.body;
+  const isWatched = streamed && isEvents && answer.body instanceof ReadableStream;
+  if (!isWatched) streamed?.access.stop();
+  const body = isWatched ? endStreamWithAccess(answer.body as ReadableStream<Uint8Array>, streamed) : answer.body;
   const response = contentResponse({ ...answer, body }, use);
   if (isEvents) {
     // Proxies must not buffer the events; nginx does by default.
     response.headers.set('x-accel-buffering', 'no');
     // The stream may be silent for as long as the vendor works, so its connection has no idle
     // timeout. Where nobody restores it, the connection must end with the stream.
-    if (!isWatched || !onEnd) response.headers.set('connection', 'close');
+    if (!isWatched || !streamed.onEnd) response.headers.set('connection', 'close');
   }
   if (answer.replayed) response.headers.set(REPLAYED, 'true');
   return response;

@@ -154,7 +154,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
           () =>
             forwardObjectCall(
               relay,
-              { request, api, keepOpen, watchAccess },
+              { request, api, keepOpen, watchAccess: isStream ? watchAccess : undefined },
               { kind: 'response', id: params.response_id, operation: 'retrieve' },
             ),
         );

@@ -13,10 +13,17 @@ function contentRequest(request: Request, requestId: string, headersOnly: boolea
   return {
     requestId,
     method: headersOnly ? 'HEAD' : 'GET',
-    headers: Object.fromEntries(request.headers),
+    headers: readContentHeaders(request, { headersOnly }),
     signal: request.signal,
     ...(new URL(request.url).searchParams.get('redirect') === 'false' ? {} : { followsRedirect: true as const }),
   };
+}
+
+/** Only GET has ranges (RFC 9110, 14.2). */
+export function readContentHeaders(request: Request, { headersOnly = false }): Record<string, string> {
+  const headers = Object.fromEntries(request.headers);
+  if (headersOnly) for (const name of ['range', 'if-range']) delete headers[name];
+  return headers;
 }
 
 const FILE = { schema: { type: 'string', format: 'binary' } } as const;

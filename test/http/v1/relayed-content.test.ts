@@ -3,7 +3,7 @@ import type { ApiPrincipal } from '../../../src/auth/index.ts';
 import { forwardObjectCall } from '../../../src/http/v1/relay-requests.ts';
 import { contentResponse } from '../../../src/http/v1/send-content.ts';
 import type { Relay } from '../../../src/relay/relay.ts';
-import type { RelayAnswer } from '../../../src/relay/types.ts';
+import type { RelayAnswer, RelayCall } from '../../../src/relay/types.ts';
 
 const answer: RelayAnswer = { status: 200, headers: {}, body: null, replayed: false };
 const bytes = new TextEncoder().encode('words of the vendor');
@@ -64,6 +64,22 @@ test('a stream that has ended leaves its connection to the next request, with it
   expect([response.headers.get('connection'), restored]).toEqual([null, 0]);
   expect(await response.text()).toBe('data: 1\n\n');
   expect(restored).toBe(1);
+});
+
+test('a flag in the address that says false asks for no stream, and each vendor reads it alike', async () => {
+  const asked: unknown[] = [];
+  const listening = {
+    async forward(_: unknown, call: RelayCall) {
+      asked.push(call.query);
+      return answer;
+    },
+  } as unknown as Relay;
+  const watchAccess = () => ({ signal: new AbortController().signal, hasEnded: () => false, stop: () => {} });
+  const call = { kind: 'response', id: 'r', operation: 'retrieve' } as const;
+  const request = new Request('http://gateway.local/v1/responses/r?stream=false&stream=true&include=a');
+  await forwardObjectCall(listening, { request, api, keepOpen: () => () => {} }, call);
+  await forwardObjectCall(listening, { request, api, watchAccess, keepOpen: () => () => {} }, call);
+  expect(asked).toEqual([{ include: ['a'] }, { include: ['a'], stream: ['true'] }]);
 });
 
 test('slow reading: a download keeps its idle timeout, calls that wait for the vendor do not', async () => {
