@@ -51,6 +51,8 @@ export function mayUseRange(
 
 type Parts = {
   kept: { sha256: string; bytes: number };
+  /** The media type of each part. */
+  type: string;
   spans: readonly ByteSpan[];
   headers: Record<string, string>;
   client: ContentRequest;
@@ -59,13 +61,13 @@ type Parts = {
 /** Several ranges in one multipart answer (RFC 9110, 14.6). */
 export async function sendParts(
   files: FileStore,
-  { kept, spans, headers, client }: Parts,
+  { kept, type, spans, headers, client }: Parts,
 ): Promise<Content | undefined> {
   if ((await files.size(kept.sha256)) === undefined) return undefined;
   const boundary = randomAlnum(32);
   const heads = spans.map(
     ({ start, end }) =>
-      `\r\n--${boundary}\r\ncontent-type: application/octet-stream\r\ncontent-range: bytes ${start}-${end - 1}/${kept.bytes}\r\n\r\n`,
+      `\r\n--${boundary}\r\ncontent-type: ${type}\r\ncontent-range: bytes ${start}-${end - 1}/${kept.bytes}\r\n\r\n`,
   );
   const tail = `\r\n--${boundary}--\r\n`;
   const length = spans.reduce((sum, { start, end }, n) => sum + (heads[n]?.length ?? 0) + end - start, tail.length);
@@ -74,7 +76,6 @@ export async function sendParts(
     'content-type': `multipart/byteranges; boundary=${boundary}`,
     'content-length': String(length),
   };
-  if (client.method === 'HEAD') return { status: 206, headers: sent, body: null, isParts: true };
   const parts = (async function* () {
     for (const [n, span] of spans.entries()) {
       yield Buffer.from(heads[n] ?? '');

@@ -124,11 +124,15 @@ async function answer(
   };
   if (wantsOtherVersion(client.headers, { etag, keptAt })) return { status: 412, headers, body: null };
   if (isUnchanged(client.headers, { etag, keptAt })) return { status: 304, headers, body: null };
-  const spans = mayUseRange(client.headers, { etag, keptAt }) ? readRanges(client.headers.range, bytes) : undefined;
+  // Only GET has ranges (RFC 9110, 14.2).
+  const mayBePart = client.method === 'GET' && mayUseRange(client.headers, { etag, keptAt });
+  const spans = mayBePart ? readRanges(client.headers.range, bytes) : undefined;
   if (spans?.length === 0) {
     return { status: 416, headers: { ...headers, 'content-range': `bytes */${bytes}` }, body: null };
   }
-  if (spans && spans.length > 1) return sendParts(files, { kept, spans, headers, client });
+  if (spans && spans.length > 1) {
+    return sendParts(files, { kept, type: servedAs(mimeType).mimeType, spans, headers, client });
+  }
   const [span] = spans ?? [];
   const { start, end } = span ?? { start: 0, end: bytes };
   headers['content-length'] = String(end - start);

@@ -254,6 +254,9 @@ describe('content', () => {
       const answer = await world.get(content(id), { token: world.key, headers });
       expect([answer.status, answer.bytes.length]).toEqual([status, length]);
       if (status === 206) expect(answer.headers.get('content-range')).toBe(`bytes 10-19/${FILE.length}`);
+      const head = await world.get(content(id), { token: world.key, method: 'HEAD', headers });
+      // RFC 9110, 14.2: only GET has ranges.
+      expect(head.status).toBe(status === 304 ? 304 : 200);
     }
   });
 
