@@ -162,7 +162,7 @@ describeEachStore(
         expect((await draw()).status).toBe(200);
         await until('another model may serve the task', async () => {
           const [line] = await store.waiting.classes();
-          const wanted = { class: line?.class ?? '', nodes: [''], waitedMs: 0, limit: 1 };
+          const wanted = { class: line?.class ?? '', nodes: [''], waitedMs: 0, skip: 0, limit: 1 };
           return (await store.waiting.fallingBack(wanted)).length === 1;
         });
         const looked = looks;

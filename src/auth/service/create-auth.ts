@@ -132,7 +132,7 @@ export function createAuth({ settings: source, ...given }: AuthDeps): Auth {
       change: (principal, change) => changePassword(passwordChange, principal, change),
     },
     ...factorOperations({ ...signInDeps, sessions, ...factors }),
-    ...passkeyOperations({ ...signInDeps, settings, settingsIn, secretBox, sessions, proofs }),
+    ...passkeyOperations({ ...signInDeps, settings, sessions, proofs }, { settingsIn, secretBox }),
     oauth: {
       ...oauthOperations({ ...signInDeps, secretBox, settings, settingsIn, findProvider }),
       providers: providerOperations({ store, clock, secretBox, settings, settingsIn, upstream }),

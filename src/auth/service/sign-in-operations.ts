@@ -121,21 +121,16 @@ export function factorOperations(
   };
 }
 
-/** Passkeys: registered, used to sign in, and as a proof. */
+/** Passkeys: registered, used to sign in, and as a proof. `ways`: the other ways to sign in. */
 export function passkeyOperations(
-  ctx: SignInDeps & {
-    settings: () => AuthSettings;
-    settingsIn: SettingsIn;
-    secretBox: SecretBox;
-    sessions: SessionRegistry;
-    proofs: SecurityProofs;
-  },
+  ctx: SignInDeps & { settings: () => AuthSettings; sessions: SessionRegistry; proofs: SecurityProofs },
+  ways: { settingsIn: SettingsIn; secretBox: SecretBox },
 ): Pick<GuardedAuth, 'passkeys'> {
   return {
     passkeys: {
       list: (principal) => listPasskeys(ctx, principal),
       rename: (principal, id, name) => renamePasskey(ctx, principal, { id, name }),
-      delete: (principal, deletion) => deletePasskeys(ctx, principal, deletion),
+      delete: (principal, deletion) => deletePasskeys({ ...ctx, ...ways }, principal, deletion),
       registration: {
         begin: (principal, proof) => beginPasskeyRegistration(ctx, principal, proof),
         finish: (principal, registration) => finishPasskeyRegistration(ctx, principal, registration),
