@@ -179,8 +179,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: FINISH,
-        search: '    wantsResults = succeeded && (await scheduleResultCopies(deps, tx, task));\n',
-        replace: '    wantsResults = succeeded;\n',
+        search: '    wantsResults = succeeded && isRetained && (await scheduleResultCopies(deps, tx, task));\n',
+        replace: '    wantsResults = succeeded && isRetained;\n',
       },
       {
         file: FINISH,

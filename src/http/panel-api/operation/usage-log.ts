@@ -132,8 +132,12 @@ type UsageBill = BillExplanation & { reason?: string; reason_sentence: StoredSen
 
 /**
  * Only administrators see channel and price: the price may contain the vendor's name of the model.
+ * Nobody sees what only replays of bills read.
  */
-export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: UsageRow, forAdmin: boolean) => ({
+export const describeUsage = (
+  { detail: { price = null, action: _action, refunded: _refunded, ...bill }, ...row }: UsageRow,
+  forAdmin: boolean,
+) => ({
   id: row.id,
   user_id: row.userId,
   api_key_id: row.apiKeyId,
