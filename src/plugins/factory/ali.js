@@ -318,25 +318,6 @@ function toMedia(model, kind, { media, image, last_image, reference_image, video
   throw new Error(`The media of ${model} are at most ${most.join(', ')}, and 5 references in total.`);
 }
 
-/** What a request may give; SENT and SENT_27 say what each kind sends of it. */
-const GIVEN = ['image', 'last_image', 'reference_image', 'video', 'media'];
-const SENT = { t2v: [], i2v: ['image'], kf2v: ['image', 'last_image'] };
-const SENT_27 = {
-  t2v: [],
-  i2v: ['image', 'last_image'],
-  r2v: ['reference_image', 'image', 'last_image'],
-  videoedit: ['video', 'reference_image', 'image', 'last_image'],
-};
-
-/** What would not be sent must not be billed. */
-function refuseUnsent(model, kind, request) {
-  const listed = isOf27(model) && kind !== 't2v' && request.media !== undefined;
-  const sent = listed ? ['media'] : (isOf27(model) ? SENT_27 : SENT)[kind];
-  const unsent = GIVEN.find((name) => request[name] !== undefined && !sent.includes(name));
-  if (unsent !== undefined)
-    throw new Error(`The model ${model} takes no ${unsent}${listed ? ' beside media' : ''}; leave it out.`);
-}
-
 /** The ratio of a size that one may say as well. */
 function chooseRatio(tier, { ratio, size }) {
   if (ratio !== undefined && !RATIOS.includes(ratio)) throw new Error(`The ratio is one of ${RATIOS.join(', ')}.`);
@@ -353,7 +334,6 @@ function plan(ctx) {
   if (/t2v|r2v/.test(kind) && (request.prompt ?? '').trim() === '') throw new Error('Please give a prompt.');
   if (kind === 't2v' && request.image !== undefined)
     throw new Error(`The model ${model} makes videos from text alone; choose an i2v model for an image.`);
-  refuseUnsent(model, kind, request);
   const media = toMedia(model, kind, request);
   if (!media && kind !== 't2v' && request.image === undefined) throw new Error(`The model ${model} needs an image.`);
   if (kind === 'kf2v' && request.last_image === undefined)

@@ -185,7 +185,7 @@ function readSource(name, given) {
   throw new Error(`${name} must be an http(s) URL, a data URL, or an uploaded file.`);
 }
 
-/** One item of the vendor's `content`; no other member gets through. */
+/** One item of the vendor's `content`; no other member gets through. Responses name tasks `resp_…`. */
 function readItem(item, index) {
   const name = `content[${index}]`;
   if (isObject(item) && item.type === 'text') {
@@ -195,7 +195,6 @@ function readItem(item, index) {
   if (isObject(item) && item.type === 'draft_task') {
     const id = textAt(objectAt(item, 'draft_task'), 'id');
     if (id === '') throw new Error(`${name}.draft_task.id must be the id of a task.`);
-    // Clients of the responses API know the task as `resp_…`.
     return { type: 'draft_task', draft_task: { id: id.replace(/^resp_/, 'task_') } };
   }
   if (!isObject(item) || !MEDIA.includes(item.type))
