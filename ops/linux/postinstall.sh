@@ -7,7 +7,7 @@ if ! getent passwd taskgate >/dev/null; then
   [ -e "$shell" ] || shell=/sbin/nologin
   useradd --system --user-group --home-dir /var/lib/taskgate --no-create-home --shell "$shell" taskgate
 fi
-# The file may hold secrets: the service reads it, others do not. An administrator may have removed it.
+# The file may hold secrets: the service reads it, others do not. It may have been removed.
 if [ -e /etc/taskgate/taskgate.env ]; then
   chgrp taskgate /etc/taskgate/taskgate.env
   chmod 640 /etc/taskgate/taskgate.env

@@ -185,7 +185,7 @@ function readSource(name, given) {
   throw new Error(`${name} must be an http(s) URL, a data URL, or an uploaded file.`);
 }
 
-/** One item of the vendor's `content`; no other member gets through. Responses name tasks `resp_…`. */
+/** One item of the vendor's `content`, and nothing else in it. Responses call a task `resp_…`. */
 function readItem(item, index) {
   const name = `content[${index}]`;
   if (isObject(item) && item.type === 'text') {

@@ -100,7 +100,7 @@ const toBilledTask = ({ kind, bill, plugin_key: platform, model }: UsageRow) => 
 /** The line below the title: the model unless it is the title, and how its cost was calculated. */
 function useSource(row: UsageRow): string {
   const price = usePriceFactors(toCalculation(toBilledTask(row)));
-  const factors = readCost(row) === 0 ? '' : (price?.factors ?? '');
+  const factors = readCost(row) > 0 ? (price?.factors ?? '') : '';
   return [row.prompt === '' ? '' : row.model, factors].filter(Boolean).join(' · ');
 }
 
@@ -109,7 +109,8 @@ const readCost = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 :
 /** A charge below zero gives back a part of an earlier one, or all of it. */
 function BillResult({ row: { kind, quota } }: { row: UsageRow }) {
   const { t } = useTranslation();
-  if (kind === 'refund' || quota < 0) return <StatusLabel tone="bad">{t('usage.givenBack')}</StatusLabel>;
+  if (kind === 'refund') return <StatusLabel tone="bad">{t('usage.givenBack')}</StatusLabel>;
+  if (quota < 0) return <StatusLabel tone="quiet">{t('task.ledger.refund')}</StatusLabel>;
   return <StatusLabel tone="good">{t('task.status.SUCCESS')}</StatusLabel>;
 }
 

@@ -90,20 +90,16 @@ describeEachStore(
       }
     });
 
-    test('undeclared: every task runs, and the vendor refuses fewer than thirty in a minute', async () => {
+    test('undeclared: every task runs, and the vendor refuses fewer than thirty', async () => {
       const { store } = opened();
       const engine = await start(store);
       try {
         await engine.start();
         await engine.addChannel();
-        const beganMs = performance.now();
         await expectAllDone(store, await submitAll(store, [engine]));
         const { jobs, full } = await engine.vendorCounts();
         expect(jobs).toBe(USERS * OF_EACH);
-        // After each minute at the ceiling a probe may show more than the vendor runs: its jobs end
-        // long before a busy machine knows that.
-        const minutes = Math.ceil((performance.now() - beganMs) / 60_000);
-        expect(full).toBeLessThan(30 * minutes);
+        expect(full).toBeLessThan(30);
       } finally {
         await engine.stop();
       }
